@@ -1,0 +1,159 @@
+//! The contenders: one trait, one file for each library, and the list of them all.
+
+use crate::setting::Setting;
+use crate::wire::Wire;
+
+mod bare_evp;
+mod openssl_membio;
+mod openssl_stream;
+mod rustls_buffered;
+mod rustls_config;
+mod rustls_unbuffered;
+mod wire_only;
+
+/// Most plaintext in a record (RFC 8446 section 5.1).
+pub const MAX_PLAINTEXT: usize = 1 << 14;
+
+/// Room for the biggest record of any version: header, plaintext and expansion (RFC 5246 section 6.2.3).
+pub const MAX_RECORD: usize = 5 + MAX_PLAINTEXT + 2048;
+
+/// What a reader does with plaintext where it lies.
+pub type Look<'a> = dyn FnMut(&[u8]) + 'a;
+
+/// A connected pair in memory: a client that writes and a server that reads.
+///
+/// An implementation takes the shortest way that its library documents, with buffers of full size made beforehand.
+pub trait Contender {
+    /// The client protects `payload`, at most [`MAX_PLAINTEXT`] bytes, as one record and pushes all its ciphertext.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the library refuses: there is nothing to measure then.
+    fn write(&mut self, payload: &[u8], wire: &mut Wire);
+
+    /// The server pulls the oldest record, opens it and shows the plaintext to `look`, in one piece or several;
+    /// returns how many bytes it was.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the library refuses, or if the wire holds no whole record.
+    fn read(&mut self, wire: &mut Wire, look: &mut Look<'_>) -> usize;
+}
+
+/// An entry of the list of contenders.
+#[derive(Debug, Clone, Copy)]
+pub struct Subject {
+    /// The contender's name in every report.
+    pub name: &'static str,
+    /// How arenatls protects records (`Library`, `Engine`, `Kernel`); `own` for peers, `none` for floors.
+    pub protection: &'static str,
+    /// The backend of arenatls the pair runs over; `own` for peers, `none` for floors.
+    pub backend: &'static str,
+    /// What the contender is to others.
+    pub role: Role,
+    /// Makes a connected pair.
+    pub connect: fn(&Setting<'_>) -> Box<dyn Contender>,
+}
+
+/// What a contender is to others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// arenatls itself.
+    Ours,
+    /// A rustls: the fastest of these is a reference.
+    Rustls,
+    /// The `openssl` crate over memory BIOs: a reference.
+    OpensslMembio,
+    /// Another peer.
+    Peer,
+    /// What everybody pays at least.
+    Floor,
+}
+
+/// All contenders, in the order of their turns.
+pub const SUBJECTS: &[Subject] = &[
+    peer(
+        "rustls-aws-lc-rs-buffered",
+        Role::Rustls,
+        rustls_buffered::connect::<rustls_config::AwsLcRs>,
+    ),
+    peer(
+        "rustls-aws-lc-rs-unbuffered",
+        Role::Rustls,
+        rustls_unbuffered::connect::<rustls_config::AwsLcRs>,
+    ),
+    peer(
+        "rustls-ring-buffered",
+        Role::Rustls,
+        rustls_buffered::connect::<rustls_config::Ring>,
+    ),
+    peer(
+        "rustls-ring-unbuffered",
+        Role::Rustls,
+        rustls_unbuffered::connect::<rustls_config::Ring>,
+    ),
+    peer("openssl-membio", Role::OpensslMembio, openssl_membio::connect),
+    peer("openssl-stream", Role::Peer, openssl_stream::connect),
+    floor("bare-evp", bare_evp::connect),
+    floor("wire-only", wire_only::connect),
+];
+
+/// Finds a contender by its name and protection; of several protections, the first that is listed.
+#[must_use]
+pub fn find(name: &str, protection: Option<&str>) -> Option<&'static Subject> {
+    SUBJECTS.iter().find(|subject| {
+        subject.name == name && protection.is_none_or(|wanted| subject.protection == wanted)
+    })
+}
+
+const fn peer(
+    name: &'static str,
+    role: Role,
+    connect: fn(&Setting<'_>) -> Box<dyn Contender>,
+) -> Subject {
+    Subject {
+        name,
+        protection: "own",
+        backend: "own",
+        role,
+        connect,
+    }
+}
+
+const fn floor(
+    name: &'static str,
+    connect: fn(&Setting<'_>) -> Box<dyn Contender>,
+) -> Subject {
+    Subject {
+        name,
+        protection: "none",
+        backend: "none",
+        role: Role::Floor,
+        connect,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measure::check;
+    use crate::setting::{Parties, Suite};
+
+    #[test]
+    fn every_contender_carries_every_size_under_every_suite() {
+        let parties = Parties::new();
+        let mut wire = Wire::new();
+        for suite in Suite::ALL {
+            let setting = Setting {
+                suite,
+                parties: &parties,
+            };
+            for subject in SUBJECTS {
+                let mut pair = (subject.connect)(&setting);
+                for length in [1, 64, 1024, MAX_PLAINTEXT] {
+                    check(&mut *pair, &mut wire, length, subject.name);
+                }
+            }
+        }
+    }
+}

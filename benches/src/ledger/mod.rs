@@ -1,0 +1,113 @@
+//! The ledger's main line: understand what is wanted, measure it, tell it.
+
+mod args;
+
+use std::io::{self, Write};
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+use std::{env, fs, thread};
+
+use crate::count;
+use crate::measure::{Effort, Group, measure, pin_to_one_core, plan};
+use crate::report::{Host, Report, Row, Versions, markdown, rows, table, target_directory};
+use crate::setting::{Parties, Suite};
+
+pub use args::{Args, HELP, Mode};
+
+/// Time for all turns of a full run, set-up not included.
+const FULL: Duration = Duration::from_secs(75);
+
+/// Time for all turns of a quick run, set-up not included.
+const QUICK: Duration = Duration::from_secs(8);
+
+/// Longest turn of one contender: a run of few rows need not last as long as one of all.
+const LONGEST_TURN: Duration = Duration::from_millis(40);
+
+/// Runs the ledger as the command line says.
+///
+/// # Panics
+///
+/// Panics if a contender does not work.
+pub fn main() -> ExitCode {
+    // First of all: OpenSSL takes an allocator hook only before its first allocation.
+    let counting = count::install();
+    let args = match Args::parse(env::args_os().skip(1)) {
+        Ok(args) => args,
+        Err(error) => return fail(&format!("{error}\n\n{HELP}"), 2),
+    };
+    if args.help {
+        print!("{HELP}");
+        return ExitCode::SUCCESS;
+    }
+    if let Err(error) = counting {
+        return fail(&format!("{error}\n"), 1);
+    }
+    match take(&args) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => fail(&format!("the ledger is not written: {error}\n"), 1),
+    }
+}
+
+fn fail(message: &str, code: u8) -> ExitCode {
+    eprint!("ledger: {message}");
+    ExitCode::from(code)
+}
+
+fn take(args: &Args) -> io::Result<()> {
+    let suites = if args.mode == Mode::Test { &Suite::ALL[..] } else { &args.suites };
+    let groups = plan(suites, |label| args.only.as_ref().is_none_or(|only| only.is_match(label)));
+    let host = look();
+    let rows = enter(&groups, &effort(args.mode, &groups));
+    if args.mode == Mode::Test {
+        println!("ledger: {} rows work", rows.len());
+        return Ok(());
+    }
+    let report = Report { host, versions: Versions::linked(), rows };
+    io::stdout().write_all(table(&report).as_bytes())?;
+    keep(&report, &target_directory())
+}
+
+/// Counts the cores before the thread is pinned to one of them.
+fn look() -> Host {
+    let cores = thread::available_parallelism().map_or(1, usize::from);
+    Host::look(pin_to_one_core(), cores)
+}
+
+fn effort(mode: Mode, groups: &[Group]) -> Effort {
+    let rows: usize = groups.iter().map(|group| group.subjects.len()).sum();
+    let (rounds, time) = match mode {
+        Mode::Full if rows <= 150 => (25, FULL),
+        Mode::Full => (11, FULL),
+        Mode::Quick => (7, QUICK),
+        Mode::Test => (1, Duration::ZERO),
+    };
+    let turns = u32::try_from(rounds * rows.max(1)).unwrap_or(u32::MAX);
+    let records = if mode == Mode::Test { 8 } else { 256 };
+    Effort { rounds, turn: (time / turns).min(LONGEST_TURN), warm_up: records, counted: records }
+}
+
+fn enter(groups: &[Group], effort: &Effort) -> Vec<Row> {
+    let parties = Parties::new();
+    let begun = Instant::now();
+    let mut entered = Vec::new();
+    for (index, group) in groups.iter().enumerate() {
+        let (number, of, title) = (index + 1, groups.len(), group.title());
+        eprint!("[{number:>2}/{of}] {title}: {} contenders ", group.subjects.len());
+        let measured = measure(group, &parties, effort, || eprint!("."));
+        eprintln!(" {:.0} s", begun.elapsed().as_secs_f64());
+        entered.extend(rows(group, &measured));
+    }
+    entered
+}
+
+fn keep(report: &Report, directory: &Path) -> io::Result<()> {
+    let (json, page) = (directory.join("ledger.json"), directory.join("ledger.md"));
+    let mut text = serde_json::to_string_pretty(report)?;
+    text.push('\n');
+    fs::create_dir_all(directory)?;
+    fs::write(&json, text)?;
+    fs::write(&page, markdown(report))?;
+    eprintln!("written: {} and {}", json.display(), page.display());
+    Ok(())
+}

@@ -1,0 +1,120 @@
+//! The receiving direction's state; shares nothing with the sending one.
+
+use crate::options::Options;
+use crate::protection::{Counters, Protection};
+use crate::record::keys::TrafficKeys;
+use crate::record::open::Opener;
+use crate::record::{HEADER, MAX_CIPHERTEXT_12, Shape};
+
+/// Plaintext that lies in the backend's input and may be lent: all positions from the start of the input.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Lent {
+    /// Start of what is left of the plaintext.
+    pub(crate) offset: usize,
+    /// Length of what is left.
+    pub(crate) len: usize,
+    /// Length of the record, to be consumed when nothing is left.
+    pub(crate) record: usize,
+}
+
+/// What OpenSSL may see of the input: positions from its start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Front {
+    /// Start of what OpenSSL sees, a header first (0, or where the engine wrote one before the plaintext).
+    pub(crate) start: usize,
+    /// End of it.
+    pub(crate) end: usize,
+    /// Length of the record as it was received.
+    pub(crate) record: usize,
+}
+
+impl Front {
+    /// Where the plaintext goes, or is.
+    pub(crate) fn text(self) -> usize {
+        (self.start + HEADER).min(self.record)
+    }
+}
+
+/// Opener, counters, and what lies at the start of the input.
+pub(crate) struct Inbound {
+    options: Options,
+    opener: Option<Opener>,
+    pub(crate) counters: Counters,
+    /// The record at the start of the input was opened, and this is what is left of it.
+    pub(crate) lent: Lent,
+    /// The record at the start of the input was opened for OpenSSL, which has not taken it yet.
+    pub(crate) opened: Option<Front>,
+    /// The last record was a handshake message: OpenSSL sees the next one too, whatever it is (RFC 8446 §5.1: no
+    /// interleaving).
+    pub(crate) watch: bool,
+    /// Empty records in a row.
+    pub(crate) empties: u32,
+    /// Records without application data in a row.
+    pub(crate) controls: u32,
+}
+
+impl Inbound {
+    pub(crate) fn new(options: Options) -> Inbound {
+        Inbound {
+            options,
+            opener: None,
+            counters: Counters::default(),
+            lent: Lent::default(),
+            opened: None,
+            watch: false,
+            empties: 0,
+            controls: 0,
+        }
+    }
+
+    pub(crate) fn is_engine(&self) -> bool {
+        self.opener.is_some()
+    }
+
+    pub(crate) fn protection(&self) -> Protection {
+        if self.is_engine() { Protection::Engine } else { Protection::Library }
+    }
+
+    pub(crate) fn opener(&mut self) -> Option<&mut Opener> {
+        self.opener.as_mut()
+    }
+
+    /// The most that may follow a record's header (bytes).
+    pub(crate) fn max_ciphertext(&self) -> usize {
+        self.opener.as_ref().map_or(MAX_CIPHERTEXT_12, |o| Shape::max_ciphertext(o.shape()))
+    }
+
+    /// Forgets the keys, which zeroes them.
+    pub(crate) fn drop_keys(&mut self) {
+        self.opener = None;
+    }
+
+    /// Answers a key offer. A generation that cannot be keyed is refused, and OpenSSL keeps the direction.
+    pub(crate) fn take_keys(&mut self, keys: &TrafficKeys) -> bool {
+        if !self.options.take_keys {
+            return false;
+        }
+        let keyed = match self.opener.take() {
+            Some(mut opener) => opener.rekey(keys).map(|()| opener),
+            None => Opener::new(self.options.aead, keys),
+        };
+        self.opener = keyed.ok();
+        self.counters.key_generations += u64::from(self.is_engine());
+        self.is_engine()
+    }
+
+    /// Counts a record that carried `len` bytes of application data.
+    pub(crate) fn count_data(&mut self, len: usize) {
+        self.counters.records += 1;
+        self.counters.bytes += len as u64;
+        self.empties = 0;
+        self.controls = 0;
+    }
+
+    /// Counts a record that carried none; false when there were too many in a row.
+    pub(crate) fn count_control(&mut self) -> bool {
+        self.counters.control_records += 1;
+        self.controls += 1;
+        self.controls <= self.options.control_limit
+    }
+}

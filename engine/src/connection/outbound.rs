@@ -1,0 +1,98 @@
+//! The sending direction's state; shares nothing with the receiving one.
+
+use crate::options::Options;
+use crate::protection::{Counters, Protection};
+use crate::record::aead::AeadFailure;
+use crate::record::gather::Gather;
+use crate::record::keys::{TrafficKeys, Version};
+use crate::record::seal::Sealer;
+use crate::record::{ALERT, APPLICATION_DATA, CONTROL_RESERVE, MAX_PLAINTEXT};
+
+/// A control record of this much plaintext or less (an alert, a KeyUpdate) may use the reserve.
+const SMALL_CONTROL: usize = 64;
+
+/// Sealer, counters, and what the BIO needs to remember between writes.
+pub(crate) struct Outbound {
+    options: Options,
+    sealer: Option<Sealer>,
+    pub(crate) counters: Counters,
+    /// Content type of what OpenSSL writes next, once the keys are ours.
+    control_type: u8,
+    /// The last write was cut short or refused: what comes next continues it.
+    cut: bool,
+}
+
+impl Outbound {
+    pub(crate) fn new(options: Options) -> Outbound {
+        Outbound { options, sealer: None, counters: Counters::default(), control_type: APPLICATION_DATA, cut: false }
+    }
+
+    pub(crate) fn is_engine(&self) -> bool {
+        self.sealer.is_some()
+    }
+
+    pub(crate) fn protection(&self) -> Protection {
+        if self.is_engine() { Protection::Engine } else { Protection::Library }
+    }
+
+    pub(crate) fn sealer(&mut self) -> Option<&mut Sealer> {
+        self.sealer.as_mut()
+    }
+
+    /// Forgets the keys, which zeroes them.
+    pub(crate) fn drop_keys(&mut self) {
+        self.sealer = None;
+    }
+
+    /// Answers a key offer. A generation that cannot be keyed is refused, and OpenSSL keeps the direction.
+    pub(crate) fn take_keys(&mut self, keys: &TrafficKeys) -> bool {
+        // TLS 1.2's explicit nonce is our sequence number, which must not meet one that OpenSSL chose before.
+        let fresh = keys.version() == Version::Tls13 || keys.sequence() == 0;
+        if !self.options.take_keys || !fresh {
+            return false;
+        }
+        let keyed = match self.sealer.take() {
+            Some(mut sealer) => sealer.rekey(keys).map(|()| sealer),
+            None => Sealer::new(self.options.aead, keys),
+        };
+        self.sealer = keyed.ok();
+        self.counters.key_generations += u64::from(self.is_engine());
+        self.is_engine()
+    }
+
+    pub(crate) fn set_control_type(&mut self, content_type: u8) {
+        self.control_type = content_type;
+    }
+
+    /// Seals what OpenSSL wrote as one control record; `None` if `room` (reserve included) is too short now.
+    pub(crate) fn seal_control(&mut self, data: &[u8], room: &mut [u8]) -> Result<Option<usize>, AeadFailure> {
+        let Some(sealer) = &mut self.sealer else { return Err(AeadFailure) };
+        if data.len() > MAX_PLAINTEXT {
+            return Err(AeadFailure);
+        }
+        let reserve = if self.control_type == ALERT || data.len() <= SMALL_CONTROL { 0 } else { CONTROL_RESERVE };
+        if room.len() < sealer.shape().overhead() + data.len() + reserve {
+            return Ok(None);
+        }
+        let sealed = sealer.seal(self.control_type, Gather::one(data), 0, room)?;
+        self.counters.control_records += 1;
+        Ok(Some(sealed))
+    }
+
+    /// How much of a ready-made write to take, with `plain` bytes of room and `all` with the reserve. Only an alert
+    /// or another small protected record that starts a write of its own may use the reserve: the rest of a long
+    /// flight does not.
+    pub(crate) fn admit(&mut self, data: &[u8], plain: usize, all: usize) -> usize {
+        let control = match data.first() {
+            Some(&ALERT) => data.len() <= CONTROL_RESERVE,
+            Some(&APPLICATION_DATA) => data.len() <= SMALL_CONTROL,
+            _ => false,
+        };
+        let n = if control && !self.cut && data.len() <= all { data.len() } else { data.len().min(plain) };
+        self.cut = n < data.len();
+        n
+    }
+}
+
+/// What OpenSSL's record layer may add to a record's plaintext before TLS 1.3: explicit IV, MAC, padding (bytes).
+pub(crate) const MAX_LIBRARY_OVERHEAD: usize = 5 + 16 + 64 + 256;

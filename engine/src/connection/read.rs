@@ -1,0 +1,228 @@
+//! Reading: one record at a time, lent where it lies.
+
+use super::Connection;
+use super::event::Received;
+use super::inbound::{Front, Lent};
+use crate::backend::Backend;
+use crate::error::{BadRecord, Error, Native};
+use crate::ffi::bio::{Border, Refusal};
+use crate::ffi::tls::Outcome;
+use crate::record::frame::Frame;
+use crate::record::open::{Opened, relabel};
+use crate::record::{
+    ALERT, APPLICATION_DATA, CHANGE_CIPHER_SPEC, CONTROL_RESERVE, HANDSHAKE, HEADER, MAX_EMPTY_RECORDS, MAX_RECORD_OUT,
+};
+use crate::state::Trigger;
+use crate::want::Want;
+
+/// What one step came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    Nothing,
+    HandshakeComplete,
+    Plaintext,
+    PeerClosed,
+    Truncated,
+}
+
+/// A record that OpenSSL answers with the alert unexpected_message once a handshake is done (RFC 8446 §5).
+const UNEXPECTED: [u8; HEADER + 1] = [CHANGE_CIPHER_SPEC, 3, 3, 0, 1, 1];
+
+impl<B: Backend> Connection<B> {
+    /// Gives back the memory of plaintext that was read to its end.
+    pub(super) fn settle(&mut self) {
+        if self.inbound.lent.len == 0 && self.inbound.lent.record > 0 {
+            self.backend.consume(self.inbound.lent.record);
+            self.inbound.lent = Lent::default();
+        }
+    }
+
+    pub(super) fn lend(&mut self) -> Received<'_> {
+        let Lent { offset, len, .. } = self.inbound.lent;
+        let data = self.backend.input().get_mut(offset..offset + len).unwrap_or_default();
+        // A backend that broke its promise and lost bytes gets what is there.
+        self.inbound.lent.len = data.len();
+        Received::new(data, &mut self.inbound.lent)
+    }
+
+    pub(super) fn step_read(&mut self) -> Result<Step, Error> {
+        self.settle();
+        if self.inbound.lent.len > 0 {
+            return Ok(Step::Plaintext);
+        }
+        loop {
+            if let Some(want) = self.cannot_read()? {
+                self.want = Some(want);
+                return Ok(Step::Nothing);
+            }
+            self.want = None;
+            let step = self.read_record()?;
+            if step != Step::Nothing {
+                return Ok(step);
+            }
+        }
+    }
+
+    /// What is missing for the next record to be read.
+    fn cannot_read(&mut self) -> Result<Option<Want>, Error> {
+        if !self.unblock()? || self.backend.room(CONTROL_RESERVE).is_empty() {
+            return Ok(Some(Want::Drain));
+        }
+        let frame = Frame::parse(self.backend.input(), self.inbound.max_ciphertext());
+        let waits = matches!(frame, Frame::Partial { .. }) && !self.backend.input_ended();
+        Ok(waits.then_some(Want::Input))
+    }
+
+    fn read_record(&mut self) -> Result<Step, Error> {
+        let engine = self.inbound.is_engine();
+        match Frame::parse(self.backend.input(), self.inbound.max_ciphertext()) {
+            Frame::Whole { len, .. } if engine => self.read_engine(len),
+            Frame::Broken(bad) if engine => Err(self.refuse(bad.into())),
+            Frame::Whole { len, .. } => self.read_native(Front { start: 0, end: len, record: len }),
+            // Not a record, or the end came in the middle of one: OpenSSL has to know.
+            Frame::Partial { .. } | Frame::Broken(_) => {
+                let all = self.backend.input().len();
+                self.read_native(Front { start: 0, end: if engine { 0 } else { all }, record: all })
+            }
+        }
+    }
+
+    /// Opens the record of `len` bytes at the start of the input, and keeps it or passes it on.
+    fn read_engine(&mut self, len: usize) -> Result<Step, Error> {
+        if let Some(front) = self.inbound.opened {
+            return self.read_native(front);
+        }
+        let opened = match self.open_front(len) {
+            Ok(opened) => opened,
+            Err(bad) => return Err(self.refuse(bad.into())),
+        };
+        match opened.content_type {
+            APPLICATION_DATA if !self.inbound.watch => self.keep(opened, len),
+            ALERT | HANDSHAKE | APPLICATION_DATA => {
+                self.inbound.watch = opened.content_type == HANDSHAKE;
+                match self.relabel_front(opened, len) {
+                    Ok(front) => self.read_native(front),
+                    Err(bad) => Err(self.refuse(bad.into())),
+                }
+            }
+            other => Err(self.refuse(BadRecord::ContentType(other).into())),
+        }
+    }
+
+    pub(super) fn open_front(&mut self, len: usize) -> Result<Opened, BadRecord> {
+        let record = &mut self.backend.input()[..len];
+        self.inbound.opener().map_or(Err(BadRecord::Mac), |opener| opener.open(record))
+    }
+
+    /// Writes the header that OpenSSL expects before the plaintext of an opened record.
+    pub(super) fn relabel_front(&mut self, opened: Opened, record: usize) -> Result<Front, BadRecord> {
+        relabel(&mut self.backend.input()[..record], opened).ok_or(BadRecord::TooShort { length: record })?;
+        let front = Front { start: opened.offset - HEADER, end: opened.offset + opened.len, record };
+        self.inbound.opened = Some(front);
+        Ok(front)
+    }
+
+    /// Application data stays where it was opened until it is read.
+    fn keep(&mut self, opened: Opened, record: usize) -> Result<Step, Error> {
+        if opened.len == 0 {
+            self.backend.consume(record);
+            self.inbound.empties += 1;
+            if self.inbound.empties > MAX_EMPTY_RECORDS {
+                return Err(self.refuse(Error::Flood { what: "empty records", limit: MAX_EMPTY_RECORDS }));
+            }
+            return Ok(Step::Nothing);
+        }
+        self.inbound.count_data(opened.len);
+        self.inbound.lent = Lent { offset: opened.offset, len: opened.len, record };
+        Ok(Step::Plaintext)
+    }
+
+    /// Has OpenSSL read what `front` shows of the input.
+    fn read_native(&mut self, front: Front) -> Result<Step, Error> {
+        let ended = self.backend.input_ended();
+        let ports = self.backend.ports(CONTROL_RESERVE);
+        let mut border = Border::new(ports.room, &mut self.outbound, &mut self.inbound);
+        border.ended = ended && front.record == ports.input.len();
+        let outcome = self.tls.read(&mut border, &mut ports.input[..front.record], front);
+        let (taken, put) = (border.taken, border.put);
+        self.backend.commit(put);
+        match outcome {
+            Ok(Outcome::Done(len)) => {
+                self.inbound.opened = None;
+                self.inbound.count_data(len);
+                self.inbound.lent = Lent { offset: front.text(), len, record: front.record };
+                Ok(Step::Plaintext)
+            }
+            Ok(Outcome::Wants(want)) => {
+                self.take_front(front, taken);
+                self.blocked = want == Want::Drain;
+                self.after_control()
+            }
+            Ok(Outcome::PeerClosed) => {
+                self.take_front(front, taken);
+                self.transit(Trigger::PeerClosed)?;
+                Ok(Step::PeerClosed)
+            }
+            Err(Error::Truncated) => {
+                self.fail(Error::Truncated);
+                Ok(Step::Truncated)
+            }
+            Err(error) => Err(self.fail(error)),
+        }
+    }
+
+    fn after_control(&mut self) -> Result<Step, Error> {
+        if self.inbound.count_control() {
+            return Ok(Step::Nothing);
+        }
+        let limit = self.options.control_limit;
+        Err(self.refuse(Error::Flood { what: "records without application data", limit }))
+    }
+
+    /// Consumes what OpenSSL took of the input. A record that the engine opened is taken whole or not at all.
+    pub(super) fn take_front(&mut self, front: Front, taken: usize) {
+        if taken == 0 {
+            return;
+        }
+        let whole = self.inbound.opened.take().is_some();
+        self.backend.consume(if whole { front.record } else { taken });
+    }
+
+    /// Lets OpenSSL finish a control record that did not fit the reserve (padding can make one that large); false
+    /// while there is no room for it.
+    pub(super) fn unblock(&mut self) -> Result<bool, Error> {
+        if !self.blocked {
+            return Ok(true);
+        }
+        if self.backend.room(MAX_RECORD_OUT + CONTROL_RESERVE).is_empty() {
+            return Ok(false);
+        }
+        match self.native(|tls, border| tls.provoke(border)) {
+            Ok(Outcome::Wants(want)) => self.blocked = want == Want::Drain,
+            Ok(_) => return Err(self.bug("a read without input gave data")),
+            Err(error) => return Err(self.fail(error)),
+        }
+        Ok(!self.blocked)
+    }
+
+    /// Ends the connection for something the peer did: OpenSSL sends the alert, `error` is the cause.
+    pub(super) fn refuse(&mut self, error: Error) -> Error {
+        let refusal = match error {
+            Error::Record(BadRecord::Mac | BadRecord::TooShort { .. }) => Some(Refusal::Mac),
+            Error::Record(BadRecord::Overflow { .. }) => Some(Refusal::Overflow),
+            Error::Record(BadRecord::Version(_)) => Some(Refusal::Version),
+            _ => None,
+        };
+        // What OpenSSL says of it is what it was told; the cause is known here.
+        let _: Result<Outcome, Error> = self.native(|tls, border| {
+            border.refusal = refusal;
+            border.show(if refusal.is_none() { &UNEXPECTED } else { &[] });
+            tls.provoke(border)
+        });
+        self.fail(error)
+    }
+
+    pub(super) fn bug(&mut self, what: &'static str) -> Error {
+        self.fail(Error::Bug { what, native: Native::default() })
+    }
+}

@@ -1,0 +1,95 @@
+//! Sealing: from the caller's plaintext straight into the backend's memory.
+
+use zeroize::Zeroizing;
+
+use super::aead::{Aead, AeadChoice, AeadFailure, RecordAead, TAG};
+use super::gather::Gather;
+use super::keys::{TrafficKeys, Version};
+use super::{APPLICATION_DATA, HEADER, MAX_PLAINTEXT, Shape, header};
+
+/// The longest padding of one record (bytes).
+pub const MAX_PADDING: usize = 255;
+
+/// Protects one direction's records.
+pub(crate) struct Sealer {
+    aead: Aead,
+    shape: Shape,
+    iv: Zeroizing<[u8; 12]>,
+    sequence: u64,
+    /// Records sealed under this key.
+    records: u64,
+}
+
+impl Sealer {
+    pub(crate) fn new(choice: AeadChoice, keys: &TrafficKeys) -> Result<Sealer, AeadFailure> {
+        Ok(Sealer {
+            aead: Aead::new(choice, keys.suite(), keys.key(), true)?,
+            shape: Shape { version: keys.version(), suite: keys.suite() },
+            iv: Zeroizing::new(*keys.iv()),
+            sequence: keys.sequence(),
+            records: 0,
+        })
+    }
+
+    /// The next generation of keys, in the same memory.
+    pub(crate) fn rekey(&mut self, keys: &TrafficKeys) -> Result<(), AeadFailure> {
+        self.aead.rekey(keys.suite(), keys.key())?;
+        self.shape = Shape { version: keys.version(), suite: keys.suite() };
+        *self.iv = *keys.iv();
+        self.sequence = keys.sequence();
+        self.records = 0;
+        Ok(())
+    }
+
+    pub(crate) fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    pub(crate) fn records(&self) -> u64 {
+        self.records
+    }
+
+    /// Seals `plain` as one record of `content_type` with `padding` zeros (TLS 1.3 only) at the start of `out`, and
+    /// returns the record's length. On failure nothing but `out` has changed.
+    ///
+    /// The caller has seen to it that `plain` is at most 2^14 bytes and that `out` has room.
+    pub(crate) fn seal(
+        &mut self,
+        content_type: u8,
+        plain: Gather<'_>,
+        padding: usize,
+        out: &mut [u8],
+    ) -> Result<usize, AeadFailure> {
+        let padding = if self.shape.version == Version::Tls13 { padding.min(MAX_PADDING) } else { 0 };
+        let len = self.shape.overhead() + plain.len() + padding;
+        if plain.len() > MAX_PLAINTEXT || self.sequence == u64::MAX {
+            return Err(AeadFailure);
+        }
+        let record = out.get_mut(..len).ok_or(AeadFailure)?;
+        let nonce = self.shape.nonce(&self.iv, self.sequence);
+        let (head, body) = record.split_first_chunk_mut::<HEADER>().ok_or(AeadFailure)?;
+        match self.shape.version {
+            Version::Tls13 => {
+                let mut tail = [0; 1 + MAX_PADDING];
+                tail[0] = content_type;
+                *head = header(APPLICATION_DATA, body.len());
+                self.aead.seal(&nonce, head, plain, &tail[..=padding], body)?;
+            }
+            Version::Tls12 => {
+                *head = header(content_type, body.len());
+                let aad = Shape::aad_12(self.sequence, content_type, plain.len());
+                let (explicit, body) =
+                    body.split_at_mut_checked(self.shape.explicit_nonce()).ok_or(AeadFailure)?;
+                if let Some(explicit) = explicit.first_chunk_mut::<8>() {
+                    *explicit = self.sequence.to_be_bytes();
+                }
+                self.aead.seal(&nonce, &aad, plain, &[], body)?;
+            }
+        }
+        self.sequence += 1;
+        self.records += 1;
+        Ok(len)
+    }
+}
+
+const _: () = assert!(TAG == 16 && HEADER == 5, "Shape::overhead and the RFCs agree");

@@ -1,0 +1,72 @@
+//! Ciphertext in arena memory that the caller owns and the caller moves: the sans-IO backend of arenatls.
+//!
+//! A TLS connection needs memory for what has arrived and is not yet read, and for what is written and not yet
+//! sent. This crate takes both out of an arena, in one piece per connection, and shows it to either side as plain
+//! slices. The engine opens and seals records in them; the caller reads from and writes to the transport. Nothing
+//! here does I/O, blocks, or allocates once the connection has its memory.
+//!
+//! | type | what it is |
+//! |---|---|
+//! | [`Arena`] | memory that is released as a whole, within a [`Budget`] |
+//! | [`ArenaPool`] | memory of connections that come and go, recycled, shared by threads |
+//! | [`ArenaBackend`] | the memory of one connection, the engine's [`Backend`](arenatls_engine::Backend) |
+//! | [`Queue`] | one direction of it: bytes in order, contiguous room |
+//!
+//! # Example
+//!
+//! Anything that implements [`Read`](std::io::Read) and [`Write`](std::io::Write) can be the transport. Here two
+//! slices are, and the place of the engine is taken by a line that sends back what has come in.
+//!
+//! ```
+//! use arenatls_engine::Backend;
+//! use arenatls_memory_bio::{ArenaPool, Budget};
+//! use std::io::{Read, Write};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let (mut from_peer, mut to_peer) = (&b"ciphertext"[..], Vec::new());
+//!
+//! let pool = ArenaPool::new(Budget::bytes(64 * 1024)); // of one connection
+//! let mut backend = pool.backend()?;
+//!
+//! let n = from_peer.read(backend.receive_into())?; // straight into the arena
+//! backend.received(n)?;
+//!
+//! let ports = backend.ports(n); // the engine's side
+//! ports.room[..n].copy_from_slice(&ports.input[..n]);
+//! backend.consume(n);
+//! backend.commit(n);
+//!
+//! let n = to_peer.write(backend.to_send())?; // straight out of it
+//! backend.sent(n)?;
+//!
+//! drop(backend); // zeroed, then back in the pool
+//! assert_eq!((to_peer.as_slice(), pool.idle()), (&b"ciphertext"[..], 1));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Ownership
+//!
+//! - The borrow checker keeps an [`ArenaBackend`] within the life of its arena or pool, and every slice it shows
+//!   within the time until its next use.
+//! - Memory is zeroed when it is released: by the backend what it has used, by the arena what it has handed out.
+//! - A refusal ([`BudgetExceeded`], [`Overrun`] and kin) changes nothing.
+//! - `unsafe` occurs in one private module, which lends the pool's blocks.
+
+#![deny(unsafe_code)]
+
+mod arena;
+mod backend;
+#[expect(unsafe_code, reason = "lends memory that lies behind the pool's lock")]
+mod block;
+mod budget;
+mod capacities;
+mod pool;
+mod queue;
+
+pub use arena::{Arena, ArenaError};
+pub use backend::{ArenaBackend, Overrun};
+pub use budget::{Budget, BudgetExceeded, OutOfMemory};
+pub use capacities::Capacities;
+pub use pool::{ArenaPool, PoolError};
+pub use queue::Queue;
