@@ -9,6 +9,7 @@
 
 pub mod contender;
 pub mod count;
+pub mod errand;
 pub mod ledger;
 pub mod measure;
 pub mod moves;

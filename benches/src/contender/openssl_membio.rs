@@ -1,7 +1,7 @@
 //! The `openssl` crate's `Ssl` over memory BIOs, driven through openssl-sys: the usual way to OpenSSL without sockets.
 //!
-//! Settings: the modes of [`Setting`]; buffers are kept between records. Draining looks at the ciphertext where it lies
-//! in the BIO (`BIO_get_mem_data`) and pushes it from there, which saves the copy that `BIO_read` would cost.
+//! Settings: those of [`Setting::openssl_client`]. Draining looks at the ciphertext where it lies in the BIO
+//! (`BIO_get_mem_data`), pushes it from there and resets the BIO, which is faster than `BIO_read` at every size.
 
 use std::ffi::{c_char, c_int};
 use std::ptr;

@@ -20,6 +20,8 @@ mod rust_alloc;
 use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use serde::{Deserialize, Serialize};
+
 pub use libc_calls::{
     calloc, free, malloc, memalign, memcpy, memmove, posix_memalign, realloc,
 };
@@ -32,7 +34,7 @@ static LIBC: Tally = Tally::new();
 static COPIES: Tally = Tally::new();
 
 /// Calls, and bytes asked for in them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Count {
     /// Calls made.
     pub calls: u64,
@@ -41,7 +43,7 @@ pub struct Count {
 }
 
 /// What was counted between [`start`] and [`stop`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Counts {
     /// Calls of Rust's global allocator.
     pub rust: Count,

@@ -155,7 +155,7 @@ impl<B: Backend> Connection<B> {
             }
             Ok(Outcome::Wants(want)) => {
                 self.take_front(front, taken);
-                self.blocked = want == Want::Drain;
+                self.blocked = want == Want::Drain || self.owes_key_update();
                 self.after_control()
             }
             Ok(Outcome::PeerClosed) => {
@@ -188,16 +188,24 @@ impl<B: Backend> Connection<B> {
         self.backend.consume(if whole { front.record } else { taken });
     }
 
-    /// Lets OpenSSL finish a control record that did not fit the reserve (padding can make one that large); false
-    /// while there is no room for it.
+    /// An answer to the peer's KeyUpdate that is still to be sent (not after our close_notify).
+    fn owes_key_update(&self) -> bool {
+        self.state.can_write() && self.tls.owes_key_update()
+    }
+
+    /// Lets OpenSSL send what it still has to: the answer to a KeyUpdate, or a control record that did not fit the
+    /// reserve (padding can make one that large). False while there is no room for it.
     pub(super) fn unblock(&mut self) -> Result<bool, Error> {
         if !self.blocked {
             return Ok(true);
         }
-        if self.backend.room(MAX_RECORD_OUT + CONTROL_RESERVE).is_empty() {
+        let owes = self.owes_key_update();
+        let room = if owes { CONTROL_RESERVE } else { MAX_RECORD_OUT + CONTROL_RESERVE };
+        if self.backend.room(room).is_empty() {
             return Ok(false);
         }
-        match self.native(|tls, border| tls.provoke(border)) {
+        match self.native(|tls, border| if owes { tls.handshake(border) } else { tls.provoke(border) }) {
+            Ok(Outcome::Done(_)) if owes => self.blocked = false,
             Ok(Outcome::Wants(want)) => self.blocked = want == Want::Drain,
             Ok(_) => return Err(self.bug("a read without input gave data")),
             Err(error) => return Err(self.fail(error)),

@@ -6,6 +6,7 @@ use openssl_sys::{BIO, EVP_CIPHER_CTX, OSSL_PARAM, SSL};
 
 // openssl/ssl.h
 pub(super) const SSL_OP_ENABLE_KTLS: u64 = 1 << 3;
+pub(super) const SSL_KEY_UPDATE_NONE: c_int = -1;
 pub(super) const SSL_KEY_UPDATE_NOT_REQUESTED: c_int = 0;
 pub(super) const SSL_KEY_UPDATE_REQUESTED: c_int = 1;
 pub(super) const SSL_ERROR_WANT_ASYNC: c_int = 9;
@@ -40,6 +41,7 @@ unsafe extern "C" {
     pub(super) fn SSL_set_options(ssl: *mut SSL, options: u64) -> u64;
     pub(super) fn SSL_clear_options(ssl: *mut SSL, options: u64) -> u64;
     pub(super) fn SSL_key_update(ssl: *mut SSL, update_type: c_int) -> c_int;
+    pub(super) fn SSL_get_key_update_type(ssl: *const SSL) -> c_int;
     pub(super) fn SSL_in_init(ssl: *const SSL) -> c_int;
     pub(super) fn SSL_is_dtls(ssl: *const SSL) -> c_int;
     // openssl/err.h

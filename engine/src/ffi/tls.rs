@@ -149,6 +149,13 @@ impl Tls {
         self.handshake(border)
     }
 
+    /// `SSL_get_key_update_type`: whether OpenSSL owes the peer a KeyUpdate, which it sends with the next handshake
+    /// call or write of its own.
+    pub(crate) fn owes_key_update(&self) -> bool {
+        // SAFETY: the SSL is live.
+        unsafe { sys::SSL_get_key_update_type(self.ssl.as_ptr()) != sys::SSL_KEY_UPDATE_NONE }
+    }
+
     /// `SSL_in_init`: whether OpenSSL is in a handshake.
     pub(crate) fn in_init(&self) -> bool {
         // SAFETY: the SSL is live.
