@@ -17,7 +17,7 @@ mod want;
 
 pub use alert::Alert;
 pub use backend::{Backend, Ports};
-pub use connection::{Connection, Event, Received};
+pub use connection::{Connection, Event, InPlace, Received};
 pub use error::{BadRecord, Blame, BuildError, Error, Native};
 pub use options::Options;
 pub use protection::{Counters, Protection};

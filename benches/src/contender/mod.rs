@@ -3,6 +3,7 @@
 use crate::setting::Setting;
 use crate::wire::Wire;
 
+mod arenatls;
 mod bare_evp;
 mod openssl_membio;
 mod openssl_stream;
@@ -38,6 +39,24 @@ pub trait Contender {
     ///
     /// Panics if the library refuses, or if the wire holds no whole record.
     fn read(&mut self, wire: &mut Wire, look: &mut Look<'_>) -> usize;
+
+    /// Who protects the records that the client writes, and those that the server reads: arenatls decides that when the
+    /// keys appear.
+    fn protections(&self) -> Protections {
+        Protections {
+            writing: "own".into(),
+            reading: "own".into(),
+        }
+    }
+}
+
+/// Who protects records (`Library`, `Engine`, `Kernel`), by direction; `own` for everybody but arenatls.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Protections {
+    /// The client's sending side.
+    pub writing: String,
+    /// The server's receiving side.
+    pub reading: String,
 }
 
 /// An entry of the list of contenders.
@@ -45,9 +64,9 @@ pub trait Contender {
 pub struct Subject {
     /// The contender's name in every report.
     pub name: &'static str,
-    /// How arenatls protects records (`Library`, `Engine`, `Kernel`); `own` for peers, `none` for floors.
+    /// How arenatls is asked to protect records (`Library`, `Engine`); `own` for all others.
     pub protection: &'static str,
-    /// The backend of arenatls the pair runs over; `own` for peers, `none` for floors.
+    /// The backend of arenatls the pair runs over; `own` for all others.
     pub backend: &'static str,
     /// What the contender is to others.
     pub role: Role,
@@ -92,7 +111,11 @@ pub const SUBJECTS: &[Subject] = &[
         Role::Rustls,
         rustls_unbuffered::connect::<rustls_config::Ring>,
     ),
-    peer("openssl-membio", Role::OpensslMembio, openssl_membio::connect),
+    peer(
+        "openssl-membio",
+        Role::OpensslMembio,
+        openssl_membio::connect,
+    ),
     peer("openssl-stream", Role::Peer, openssl_stream::connect),
     floor("bare-evp", bare_evp::connect),
     floor("wire-only", wire_only::connect),
@@ -120,14 +143,11 @@ const fn peer(
     }
 }
 
-const fn floor(
-    name: &'static str,
-    connect: fn(&Setting<'_>) -> Box<dyn Contender>,
-) -> Subject {
+const fn floor(name: &'static str, connect: fn(&Setting<'_>) -> Box<dyn Contender>) -> Subject {
     Subject {
         name,
-        protection: "none",
-        backend: "none",
+        protection: "own",
+        backend: "own",
         role: Role::Floor,
         connect,
     }

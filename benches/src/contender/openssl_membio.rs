@@ -55,10 +55,7 @@ impl Pair {
     fn shake(&mut self) {
         let mut wire = Wire::new();
         while !(self.client.shake() & self.server.shake()) {
-            for (from, to) in [
-                (&self.client, &self.server),
-                (&self.server, &self.client),
-            ] {
+            for (from, to) in [(&self.client, &self.server), (&self.server, &self.client)] {
                 from.drain(&mut wire);
                 to.feed(&mut wire, &mut self.ciphertext);
                 wire.reset();

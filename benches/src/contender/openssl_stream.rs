@@ -64,9 +64,15 @@ type Half = Result<SslStream<Port>, HandshakeError<Port>>;
 
 fn shake(mut client: Half, mut server: Half) -> (SslStream<Port>, SslStream<Port>) {
     loop {
-        std::mem::swap(&mut port(&mut client).outgoing, &mut port(&mut server).incoming);
+        std::mem::swap(
+            &mut port(&mut client).outgoing,
+            &mut port(&mut server).incoming,
+        );
         server = resume(server);
-        std::mem::swap(&mut port(&mut server).outgoing, &mut port(&mut client).incoming);
+        std::mem::swap(
+            &mut port(&mut server).outgoing,
+            &mut port(&mut client).incoming,
+        );
         client = resume(client);
         match (client, server) {
             (Ok(client), Ok(server)) => return (client, server),

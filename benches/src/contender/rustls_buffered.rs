@@ -20,11 +20,13 @@ struct Pair {
 
 /// Makes a connected pair over the provider `P`.
 pub(super) fn connect<P: Provider>(setting: &Setting<'_>) -> Box<dyn Contender> {
-    let mut client =
-        ClientConnection::new(rustls_config::client::<P>(setting), rustls_config::server_name())
-            .expect("rustls makes a client");
-    let mut server = ServerConnection::new(rustls_config::server::<P>(setting))
-        .expect("rustls makes a server");
+    let mut client = ClientConnection::new(
+        rustls_config::client::<P>(setting),
+        rustls_config::server_name(),
+    )
+    .expect("rustls makes a client");
+    let mut server =
+        ServerConnection::new(rustls_config::server::<P>(setting)).expect("rustls makes a server");
     client.set_buffer_limit(None);
     server.set_buffer_limit(None);
     shake(&mut client, &mut server);

@@ -88,12 +88,8 @@ fn name(suite: Suite) -> CipherSuite {
         (Version::Tls13, Aead::Aes128Gcm) => CipherSuite::TLS13_AES_128_GCM_SHA256,
         (Version::Tls13, Aead::Aes256Gcm) => CipherSuite::TLS13_AES_256_GCM_SHA384,
         (Version::Tls13, Aead::ChaCha20Poly1305) => CipherSuite::TLS13_CHACHA20_POLY1305_SHA256,
-        (Version::Tls12, Aead::Aes128Gcm) => {
-            CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256
-        }
-        (Version::Tls12, Aead::Aes256Gcm) => {
-            CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384
-        }
+        (Version::Tls12, Aead::Aes128Gcm) => CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256,
+        (Version::Tls12, Aead::Aes256Gcm) => CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384,
         (Version::Tls12, Aead::ChaCha20Poly1305) => {
             CipherSuite::TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256
         }

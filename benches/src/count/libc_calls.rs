@@ -1,18 +1,11 @@
-//! The columns of libc: what an executable's own `malloc` and `memcpy` do before they pass the call on.
+//! The column of libc: what an executable's own `malloc` and kin do before they pass the call on.
 //!
 //! The functions here have ordinary names. [`count_everything!`](crate::count_everything) defines the symbols that
 //! take libc's place, in the executables that want them and in no other.
 
 use std::ffi::{c_int, c_void};
-use std::sync::atomic::{AtomicPtr, Ordering};
 
-use super::{COPIES, LIBC, NotCounting};
-use crate::moves;
-
-type Copy = unsafe extern "C" fn(*mut c_void, *const c_void, usize) -> *mut c_void;
-
-static REAL_MEMCPY: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
-static REAL_MEMMOVE: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
+use super::LIBC;
 
 /// glibc's own names for its allocator, for those who interpose the usual names (`malloc/malloc.c`).
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
@@ -48,19 +41,6 @@ mod real {
     pub(super) unsafe fn __libc_memalign(_alignment: usize, _size: usize) -> *mut c_void {
         std::process::abort()
     }
-}
-
-/// Finds libc's `memcpy` and `memmove` behind the executable's own (`dlsym`, `RTLD_NEXT`).
-pub(super) fn resolve() -> Result<(), NotCounting> {
-    for (slot, name) in [(&REAL_MEMCPY, c"memcpy"), (&REAL_MEMMOVE, c"memmove")] {
-        // SAFETY: the name is a C string; asking for a symbol that libc defines runs no foreign constructor.
-        let found = unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) };
-        if found.is_null() {
-            return Err(NotCounting(format!("libc's {name:?} is not to be found")));
-        }
-        slot.store(found, Ordering::Relaxed);
-    }
-    Ok(())
 }
 
 /// `malloc`, counted.
@@ -140,57 +120,4 @@ pub unsafe fn posix_memalign(out: *mut *mut c_void, alignment: usize, size: usiz
     // SAFETY: `out` is writable, says the caller.
     unsafe { out.write(block) };
     0
-}
-
-/// `memcpy`, counted.
-///
-/// # Safety
-///
-/// As C's: both ranges hold `length` bytes and do not overlap.
-#[inline]
-pub unsafe fn memcpy(to: *mut c_void, from: *const c_void, length: usize) -> *mut c_void {
-    COPIES.add(length);
-    match real(&REAL_MEMCPY) {
-        // SAFETY: the caller's promise is the one libc wants.
-        Some(copy) => unsafe { copy(to, from, length) },
-        None => {
-            // SAFETY: both ranges are good and apart, says the caller.
-            unsafe { moves::ascending(to, from, length) };
-            to
-        }
-    }
-}
-
-/// `memmove`, counted.
-///
-/// # Safety
-///
-/// As C's: both ranges hold `length` bytes.
-#[inline]
-pub unsafe fn memmove(to: *mut c_void, from: *const c_void, length: usize) -> *mut c_void {
-    COPIES.add(length);
-    match real(&REAL_MEMMOVE) {
-        // SAFETY: the caller's promise is the one libc wants.
-        Some(copy) => unsafe { copy(to, from, length) },
-        None if to.cast_const() <= from => {
-            // SAFETY: both ranges are good, says the caller, and the target is below.
-            unsafe { moves::ascending(to, from, length) };
-            to
-        }
-        None => {
-            // SAFETY: both ranges are good, says the caller, and the target is above.
-            unsafe { moves::descending(to, from, length) };
-            to
-        }
-    }
-}
-
-#[inline]
-fn real(slot: &AtomicPtr<c_void>) -> Option<Copy> {
-    let found = slot.load(Ordering::Relaxed);
-    if found.is_null() {
-        return None;
-    }
-    // SAFETY: what is stored is the address of libc's memcpy or memmove, which have this type.
-    Some(unsafe { std::mem::transmute::<*mut c_void, Copy>(found) })
 }

@@ -55,15 +55,25 @@ fn fail(message: &str, code: u8) -> ExitCode {
 }
 
 fn take(args: &Args) -> io::Result<()> {
-    let suites = if args.mode == Mode::Test { &Suite::ALL[..] } else { &args.suites };
-    let groups = plan(suites, |label| args.only.as_ref().is_none_or(|only| only.is_match(label)));
+    let suites = if args.mode == Mode::Test {
+        &Suite::ALL[..]
+    } else {
+        &args.suites
+    };
+    let groups = plan(suites, |label| {
+        args.only.as_ref().is_none_or(|only| only.is_match(label))
+    });
     let host = look();
     let rows = enter(&groups, &effort(args.mode, &groups));
     if args.mode == Mode::Test {
         println!("ledger: {} rows work", rows.len());
         return Ok(());
     }
-    let report = Report { host, versions: Versions::linked(), rows };
+    let report = Report {
+        host,
+        versions: Versions::linked(),
+        rows,
+    };
     io::stdout().write_all(table(&report).as_bytes())?;
     keep(&report, &target_directory())
 }
@@ -84,7 +94,12 @@ fn effort(mode: Mode, groups: &[Group]) -> Effort {
     };
     let turns = u32::try_from(rounds * rows.max(1)).unwrap_or(u32::MAX);
     let records = if mode == Mode::Test { 8 } else { 256 };
-    Effort { rounds, turn: (time / turns).min(LONGEST_TURN), warm_up: records, counted: records }
+    Effort {
+        rounds,
+        turn: (time / turns).min(LONGEST_TURN),
+        warm_up: records,
+        counted: records,
+    }
 }
 
 fn enter(groups: &[Group], effort: &Effort) -> Vec<Row> {
@@ -93,7 +108,10 @@ fn enter(groups: &[Group], effort: &Effort) -> Vec<Row> {
     let mut entered = Vec::new();
     for (index, group) in groups.iter().enumerate() {
         let (number, of, title) = (index + 1, groups.len(), group.title());
-        eprint!("[{number:>2}/{of}] {title}: {} contenders ", group.subjects.len());
+        eprint!(
+            "[{number:>2}/{of}] {title}: {} contenders ",
+            group.subjects.len()
+        );
         let measured = measure(group, &parties, effort, || eprint!("."));
         eprintln!(" {:.0} s", begun.elapsed().as_secs_f64());
         entered.extend(rows(group, &measured));

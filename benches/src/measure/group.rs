@@ -48,9 +48,14 @@ pub fn measure(
     mut progress: impl FnMut(),
 ) -> Vec<Measured> {
     let mut course = Course::new(group);
-    let setting = Setting { suite: group.suite, parties };
+    let setting = Setting {
+        suite: group.suite,
+        parties,
+    };
     let subjects = group.subjects.iter();
-    let mut lanes: Vec<_> = subjects.map(|subject| Lane::new(subject, &setting, group.payload)).collect();
+    let mut lanes: Vec<_> = subjects
+        .map(|subject| Lane::new(subject, &setting, group.payload))
+        .collect();
     for lane in &mut lanes {
         lane.prepare(&mut course, effort);
     }
@@ -107,8 +112,19 @@ impl Lane {
     fn prepare(&mut self, course: &mut Course, effort: &Effort) {
         self.clock(course, effort.warm_up);
         let mut counter = Counter::new();
-        let Course { direction, payload, wire } = course;
-        run(*direction, &mut *self.pair, wire, payload, effort.counted, &mut counter);
+        let Course {
+            direction,
+            payload,
+            wire,
+        } = course;
+        run(
+            *direction,
+            &mut *self.pair,
+            wire,
+            payload,
+            effort.counted,
+            &mut counter,
+        );
         self.result.counts = counter.counts();
         self.result.counted = effort.counted;
         self.calibrate(course, effort.turn);
@@ -131,13 +147,26 @@ impl Lane {
 
     fn turn(&mut self, course: &mut Course) {
         let time = self.clock(course, self.records);
-        self.result.times.push(time.as_nanos() as f64 / self.records as f64);
+        self.result
+            .times
+            .push(time.as_nanos() as f64 / self.records as f64);
     }
 
     fn clock(&mut self, course: &mut Course, records: usize) -> Duration {
         let mut stopwatch = Stopwatch::new();
-        let Course { direction, payload, wire } = course;
-        run(*direction, &mut *self.pair, wire, payload, records, &mut stopwatch);
+        let Course {
+            direction,
+            payload,
+            wire,
+        } = course;
+        run(
+            *direction,
+            &mut *self.pair,
+            wire,
+            payload,
+            records,
+            &mut stopwatch,
+        );
         stopwatch.elapsed()
     }
 }

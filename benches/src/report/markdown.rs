@@ -44,7 +44,14 @@ fn rule(side: Side) -> &'static str {
 }
 
 fn host(host: &Host) -> String {
-    let Host { system, processor, features, cores, pinned_to, load } = host;
+    let Host {
+        system,
+        processor,
+        features,
+        cores,
+        pinned_to,
+        load,
+    } = host;
     let features = features.join(" ");
     let pinned = pinned_to.map_or("not pinned".into(), |core| format!("pinned to core {core}"));
     let load = load.map_or("unknown".into(), |load| load.to_string());
@@ -52,8 +59,21 @@ fn host(host: &Host) -> String {
 }
 
 fn versions(versions: &Versions) -> String {
-    let Versions { arenatls, openssl, openssl_crate, rustls, aws_lc_rs, ring, rustc, .. } = versions;
-    let origin = if versions.openssl_vendored { "vendored" } else { "the system's" };
+    let Versions {
+        arenatls,
+        openssl,
+        openssl_crate,
+        rustls,
+        aws_lc_rs,
+        ring,
+        rustc,
+        ..
+    } = versions;
+    let origin = if versions.openssl_vendored {
+        "vendored"
+    } else {
+        "the system's"
+    };
     format!(
         "- versions: arenatls {arenatls}; {openssl} ({origin}); crates openssl {openssl_crate}, rustls {rustls}, \
          aws-lc-rs {aws_lc_rs}, ring {ring}; {rustc}\n"

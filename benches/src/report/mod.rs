@@ -76,7 +76,14 @@ pub struct Row {
 impl Row {
     /// What rows must have in common to be compared.
     fn group(&self) -> (&str, &str, &str, usize, &str) {
-        let Self { version, suite, transport, payload, direction, .. } = self;
+        let Self {
+            version,
+            suite,
+            transport,
+            payload,
+            direction,
+            ..
+        } = self;
         (version, suite, transport, *payload, direction)
     }
 }
@@ -135,6 +142,10 @@ fn times_faster(lane: &Measured, reference: &Measured) -> f64 {
 }
 
 fn others(lane: &Measured, measured: &[Measured]) -> BTreeMap<String, f64> {
-    let peers = measured.iter().filter(|other| other.subject.role != Role::Ours);
-    peers.map(|other| (other.subject.name.to_owned(), times_faster(lane, other))).collect()
+    let peers = measured
+        .iter()
+        .filter(|other| other.subject.role != Role::Ours);
+    peers
+        .map(|other| (other.subject.name.to_owned(), times_faster(lane, other)))
+        .collect()
 }

@@ -50,16 +50,24 @@ pub(super) fn groups<'a>(
     cells: &'a [Cells],
 ) -> impl Iterator<Item = (&'a [Row], &'a [Cells])> {
     let mut begin = 0;
-    rows.chunk_by(|a, b| a.group() == b.group()).map(move |group| {
-        let from = begin;
-        begin += group.len();
-        (group, &cells[from..begin])
-    })
+    rows.chunk_by(|a, b| a.group() == b.group())
+        .map(move |group| {
+            let from = begin;
+            begin += group.len();
+            (group, &cells[from..begin])
+        })
 }
 
 /// What heads a group.
 pub(super) fn title(row: &Row) -> String {
-    let Row { version, suite, transport, payload, direction, .. } = row;
+    let Row {
+        version,
+        suite,
+        transport,
+        payload,
+        direction,
+        ..
+    } = row;
     format!("{version} {suite}, {transport}, {payload} B, {direction}")
 }
 
@@ -86,12 +94,20 @@ pub(super) fn cells(row: &Row) -> Cells {
 }
 
 fn allocations(calls: f64, bytes: f64) -> String {
-    if calls == 0.0 { "0".into() } else { format!("{} ({bytes:.0})", short(calls)) }
+    if calls == 0.0 {
+        "0".into()
+    } else {
+        format!("{} ({bytes:.0})", short(calls))
+    }
 }
 
 /// Two decimals, unless the number is whole.
 fn short(number: f64) -> String {
-    if number.fract() == 0.0 { format!("{number:.0}") } else { format!("{number:.2}") }
+    if number.fract() == 0.0 {
+        format!("{number:.0}")
+    } else {
+        format!("{number:.2}")
+    }
 }
 
 fn times(ratio: Option<f64>) -> String {
@@ -106,10 +122,15 @@ fn widths(cells: &[Cells]) -> [usize; COLUMNS.len()] {
 }
 
 fn line(cells: &Cells, widths: &[usize]) -> String {
-    let padded = cells.iter().zip(widths).zip(COLUMNS).map(|((cell, width), (_, side))| match side {
-        Side::Left => format!("{cell:<width$}"),
-        Side::Right => format!("{cell:>width$}"),
-    });
+    let padded =
+        cells
+            .iter()
+            .zip(widths)
+            .zip(COLUMNS)
+            .map(|((cell, width), (_, side))| match side {
+                Side::Left => format!("{cell:<width$}"),
+                Side::Right => format!("{cell:>width$}"),
+            });
     let joined = padded.collect::<Vec<_>>().join("  ");
     format!("{}\n", joined.trim_end())
 }

@@ -21,10 +21,12 @@ mod event;
 mod handshake;
 pub(crate) mod inbound;
 pub(crate) mod outbound;
+mod own;
 mod read;
 mod write;
 
 pub use event::{Event, Received};
+pub use own::InPlace;
 use inbound::Inbound;
 use outbound::Outbound;
 
@@ -38,6 +40,7 @@ use outbound::Outbound;
 /// | ciphertext in and out | by way of [`backend_mut`](Self::backend_mut) |
 /// | commands | [`write`](Self::write), [`write_vectored`](Self::write_vectored), [`key_update`](Self::key_update), [`close`](Self::close), [`abort`](Self::abort) |
 /// | work out | [`poll_event`](Self::poll_event) |
+/// | records in memory of the caller's own | [`sealed_len`](Self::sealed_len), [`seal_into`](Self::seal_into), [`open_in`](Self::open_in) |
 ///
 /// The order that always works: receive into the backend; poll events until there is none; write; send what the
 /// backend holds; and once something was sent, poll again before waiting for input. An event may wait for output to

@@ -126,15 +126,19 @@ impl<B: Backend> Connection<B> {
     fn keep(&mut self, opened: Opened, record: usize) -> Result<Step, Error> {
         if opened.len == 0 {
             self.backend.consume(record);
-            self.inbound.empties += 1;
-            if self.inbound.empties > MAX_EMPTY_RECORDS {
-                return Err(self.refuse(Error::Flood { what: "empty records", limit: MAX_EMPTY_RECORDS }));
-            }
-            return Ok(Step::Nothing);
+            return self.count_empty();
         }
         self.inbound.count_data(opened.len);
         self.inbound.lent = Lent { offset: opened.offset, len: opened.len, record };
         Ok(Step::Plaintext)
+    }
+
+    pub(super) fn count_empty(&mut self) -> Result<Step, Error> {
+        self.inbound.empties += 1;
+        if self.inbound.empties > MAX_EMPTY_RECORDS {
+            return Err(self.refuse(Error::Flood { what: "empty records", limit: MAX_EMPTY_RECORDS }));
+        }
+        Ok(Step::Nothing)
     }
 
     /// Has OpenSSL read what `front` shows of the input.
@@ -146,20 +150,27 @@ impl<B: Backend> Connection<B> {
         let outcome = self.tls.read(&mut border, &mut ports.input[..front.record], front);
         let (taken, put) = (border.taken, border.put);
         self.backend.commit(put);
+        if let Ok(Outcome::Done(len)) = outcome {
+            self.inbound.lent = Lent { offset: front.text(), len, record: front.record };
+        } else if outcome.is_ok() {
+            self.take_front(front, taken);
+        }
+        self.judge(outcome)
+    }
+
+    /// What it means that OpenSSL read a record.
+    pub(super) fn judge(&mut self, outcome: Result<Outcome, Error>) -> Result<Step, Error> {
         match outcome {
             Ok(Outcome::Done(len)) => {
                 self.inbound.opened = None;
                 self.inbound.count_data(len);
-                self.inbound.lent = Lent { offset: front.text(), len, record: front.record };
                 Ok(Step::Plaintext)
             }
             Ok(Outcome::Wants(want)) => {
-                self.take_front(front, taken);
                 self.blocked = want == Want::Drain || self.owes_key_update();
                 self.after_control()
             }
             Ok(Outcome::PeerClosed) => {
-                self.take_front(front, taken);
                 self.transit(Trigger::PeerClosed)?;
                 Ok(Step::PeerClosed)
             }

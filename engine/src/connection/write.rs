@@ -65,8 +65,7 @@ impl<B: Backend> Connection<B> {
         let piece = plain.take(self.options.record_size(self.outbound.counters.bytes));
         let n = if self.outbound.is_engine() { self.write_engine(piece)? } else { self.write_library(piece)? };
         if n > 0 {
-            self.outbound.counters.records += 1;
-            self.outbound.counters.bytes += n as u64;
+            self.count_sent(n);
         }
         Ok(n)
     }
@@ -77,21 +76,33 @@ impl<B: Backend> Connection<B> {
         }
         let Some(sealer) = self.outbound.sealer() else { return self.write_library(piece) };
         let padding = self.options.padding.zeros(piece.len());
-        let room = self.backend.room(sealer.shape().overhead() + piece.len() + padding + CONTROL_RESERVE);
+        let room = self.backend.room(sealer.sealed_len(piece.len(), padding) + CONTROL_RESERVE);
         if room.is_empty() {
             return Ok(0);
         }
-        match sealer.seal(APPLICATION_DATA, piece, padding, room) {
-            Ok(sealed) => {
-                self.backend.commit(sealed);
-                Ok(piece.len())
-            }
-            Err(_) => Err(self.bug("EVP would not seal a record")),
-        }
+        let Ok(sealed) = sealer.seal(APPLICATION_DATA, piece, padding, room) else { return Err(self.would_not_seal()) };
+        self.backend.commit(sealed);
+        Ok(piece.len())
+    }
+
+    /// Seals into memory that is not the backend's; `out` is long enough.
+    pub(super) fn seal_data(&mut self, piece: Gather<'_>, out: &mut [u8]) -> Result<usize, Error> {
+        let padding = self.options.padding.zeros(piece.len());
+        let sealed = self.outbound.sealer().and_then(|s| s.seal(APPLICATION_DATA, piece, padding, out).ok());
+        sealed.ok_or_else(|| self.would_not_seal())
+    }
+
+    fn would_not_seal(&mut self) -> Error {
+        self.bug("the AEAD would not seal a record")
+    }
+
+    pub(super) fn count_sent(&mut self, plaintext: usize) {
+        self.outbound.counters.records += 1;
+        self.outbound.counters.bytes += plaintext as u64;
     }
 
     /// Replaces a worn-out sending key before the next record (RFC 8446 §5.5); false while there is no room for it.
-    fn keep_keys_fresh(&mut self) -> Result<bool, Error> {
+    pub(super) fn keep_keys_fresh(&mut self) -> Result<bool, Error> {
         let Some(sealer) = self.outbound.sealer() else { return Ok(true) };
         let (records, version) = (sealer.records(), sealer.shape().version);
         if records < self.options.rekey_after {

@@ -49,6 +49,11 @@ impl Sealer {
         self.records
     }
 
+    /// Length of a record of `plain` bytes with `padding` zeros (bytes).
+    pub(crate) fn sealed_len(&self, plain: usize, padding: usize) -> usize {
+        self.shape.overhead() + plain + if self.shape.version == Version::Tls13 { padding } else { 0 }
+    }
+
     /// Seals `plain` as one record of `content_type` with `padding` zeros (TLS 1.3 only) at the start of `out`, and
     /// returns the record's length. On failure nothing but `out` has changed.
     ///
@@ -61,7 +66,7 @@ impl Sealer {
         out: &mut [u8],
     ) -> Result<usize, AeadFailure> {
         let padding = if self.shape.version == Version::Tls13 { padding.min(MAX_PADDING) } else { 0 };
-        let len = self.shape.overhead() + plain.len() + padding;
+        let len = self.sealed_len(plain.len(), padding);
         if plain.len() > MAX_PLAINTEXT || self.sequence == u64::MAX {
             return Err(AeadFailure);
         }
