@@ -10,10 +10,7 @@ use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_m
 fn record(criterion: &mut Criterion) {
     pin_to_one_core();
     let parties = Parties::new();
-    let setting = Setting {
-        suite: Suite::ALL[0],
-        parties: &parties,
-    };
+    let setting = Setting { suite: Suite::ALL[0], parties: &parties };
     for direction in Direction::ALL {
         for length in [64, 1024, MAX_PLAINTEXT] {
             compare(criterion, &setting, direction, length);
@@ -38,14 +35,7 @@ fn compare(criterion: &mut Criterion, setting: &Setting<'_>, direction: Directio
             bencher.iter_custom(|records| {
                 let mut stopwatch = Stopwatch::new();
                 let records = usize::try_from(records).expect("no more than can be counted");
-                run(
-                    direction,
-                    &mut **pair,
-                    &mut wire,
-                    &payload,
-                    records,
-                    &mut stopwatch,
-                );
+                run(direction, &mut **pair, &mut wire, &payload, records, &mut stopwatch);
                 stopwatch.elapsed()
             });
         });

@@ -48,11 +48,7 @@ impl Errand {
         if !(1..=MAX_PLAINTEXT).contains(&payload) {
             return Err("a payload fits one record".into());
         }
-        Ok(Self {
-            subject,
-            payload,
-            records,
-        })
+        Ok(Self { subject, payload, records })
     }
 
     /// Makes the pair, warms it up, and sends the records with `instrument` on.
@@ -62,30 +58,13 @@ impl Errand {
     /// Panics if the contender does not work.
     pub fn run(&self, instrument: &mut impl Instrument) {
         let parties = Parties::new();
-        let setting = Setting {
-            suite: Suite::ALL[0],
-            parties: &parties,
-        };
+        let setting = Setting { suite: Suite::ALL[0], parties: &parties };
         let mut pair: Box<dyn Contender> = (self.subject.connect)(&setting);
         let mut wire = Wire::new();
         check(&mut *pair, &mut wire, self.payload, self.subject.name);
         let payload = payload::of(self.payload);
-        run(
-            Direction::Both,
-            &mut *pair,
-            &mut wire,
-            &payload,
-            WARM_UP,
-            &mut Stopwatch::new(),
-        );
-        run(
-            Direction::Both,
-            &mut *pair,
-            &mut wire,
-            &payload,
-            self.records,
-            instrument,
-        );
+        run(Direction::Both, &mut *pair, &mut wire, &payload, WARM_UP, &mut Stopwatch::new());
+        run(Direction::Both, &mut *pair, &mut wire, &payload, self.records, instrument);
     }
 }
 
@@ -97,16 +76,8 @@ mod tests {
     fn an_errand_is_understood_or_refused() {
         let parse = |line: &str| Errand::parse(line.split_whitespace().map(OsString::from));
         let errand = parse("--contender wire-only --payload 64 --records 5").unwrap();
-        assert_eq!(
-            (errand.subject.name, errand.payload, errand.records),
-            ("wire-only", 64, 5)
-        );
-        for line in [
-            "",
-            "--contender nobody",
-            "--contender wire-only --payload 0",
-            "--fast",
-        ] {
+        assert_eq!((errand.subject.name, errand.payload, errand.records), ("wire-only", 64, 5));
+        for line in ["", "--contender nobody", "--contender wire-only --payload 0", "--fast"] {
             assert!(parse(line).is_err(), "{line}");
         }
     }

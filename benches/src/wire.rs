@@ -30,11 +30,7 @@ impl Wire {
     /// A wire of [`CAPACITY`] bytes. (A default wire has none: it only holds another's place.)
     #[must_use]
     pub fn new() -> Self {
-        Self {
-            memory: vec![0; CAPACITY].into_boxed_slice(),
-            ends: Vec::with_capacity(SEGMENTS),
-            ..Self::default()
-        }
+        Self { memory: vec![0; CAPACITY].into_boxed_slice(), ends: Vec::with_capacity(SEGMENTS), ..Self::default() }
     }
 
     /// Takes all of `bytes`.
@@ -153,11 +149,7 @@ mod tests {
     #[test]
     fn without_cuts_it_is_a_queue_that_would_block_when_empty() {
         let mut wire = Wire::new();
-        assert_eq!(
-            wire.write_vectored(&[io::IoSlice::new(b"ab"), io::IoSlice::new(b"c")])
-                .unwrap(),
-            3
-        );
+        assert_eq!(wire.write_vectored(&[io::IoSlice::new(b"ab"), io::IoSlice::new(b"c")]).unwrap(), 3);
         let mut taken = [0; 8];
         assert_eq!(wire.read(&mut taken).unwrap(), 3);
         let empty = wire.read(&mut taken).unwrap_err();

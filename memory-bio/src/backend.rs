@@ -90,6 +90,7 @@ impl<'a> ArenaBackend<'a> {
     /// It is empty only when a record of maximal size or more waits already, which the engine must first be asked
     /// for, or after [`end_of_input`](Self::end_of_input). Don't read into an empty slice: the transport's 0 would
     /// look like its end. Otherwise it takes the rest of the record under way.
+    #[inline]
     pub fn receive_into(&mut self) -> &mut [u8] {
         if self.ended {
             return &mut [];
@@ -214,6 +215,7 @@ impl fmt::Debug for ArenaBackend<'_> {
 /// What lies there may also be the rest of an opened record, and its "header" any bytes. So the answer is only
 /// where a move of `pending` is worth while, never what may be received; and as long as another record must still
 /// fit, it is not 0, whatever the bytes say.
+#[inline]
 fn missing(pending: &[u8]) -> usize {
     let whole = match pending.first_chunk::<HEADER>() {
         Some(&[_, _, _, high, low]) => HEADER + usize::from(u16::from_be_bytes([high, low])),
@@ -224,6 +226,7 @@ fn missing(pending: &[u8]) -> usize {
     missing.max(least)
 }
 
+#[inline]
 fn within(said: usize, offered: usize) -> Result<(), Overrun> {
     if said > offered {
         return Err(Overrun { said, offered });

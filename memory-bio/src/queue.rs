@@ -220,6 +220,7 @@ impl<'a> Queue<'a> {
     }
 
     /// The room right after the youngest byte.
+    #[inline]
     fn adjoining(&self) -> Offer {
         let (at, end) = match self.wrapped {
             0 => (self.tail, self.capacity()),
@@ -229,11 +230,13 @@ impl<'a> Queue<'a> {
     }
 
     /// The room at the front, as long as the writer has not begun there again.
+    #[inline]
     fn front(&self) -> Offer {
         let len = if self.wrapped == 0 { self.head } else { 0 };
         Offer { at: 0, len }
     }
 
+    #[inline]
     fn lend(&mut self, offer: Offer) -> &mut [u8] {
         self.offer = offer;
         &mut self.memory[offer.at..][..offer.len]

@@ -121,9 +121,6 @@ impl Contender for Pair {
     }
 
     fn protections(&self) -> Protections {
-        Protections {
-            writing: self.client.protection().0.to_string(),
-            reading: self.server.protection().1.to_string(),
-        }
+        Protections { writing: self.client.protection().0.to_string(), reading: self.server.protection().1.to_string() }
     }
 }

@@ -20,22 +20,11 @@ use crate::wire::Wire;
 
 unsafe extern "C" {
     /// `openssl/evp.h`; openssl-sys does not declare it.
-    fn EVP_Cipher(
-        ctx: *mut ffi::EVP_CIPHER_CTX,
-        out: *mut u8,
-        input: *const u8,
-        length: c_uint,
-    ) -> c_int;
+    fn EVP_Cipher(ctx: *mut ffi::EVP_CIPHER_CTX, out: *mut u8, input: *const u8, length: c_uint) -> c_int;
     /// `openssl/evp.h`; openssl-sys does not declare it.
-    fn EVP_CIPHER_CTX_set_params(
-        ctx: *mut ffi::EVP_CIPHER_CTX,
-        params: *const ffi::OSSL_PARAM,
-    ) -> c_int;
+    fn EVP_CIPHER_CTX_set_params(ctx: *mut ffi::EVP_CIPHER_CTX, params: *const ffi::OSSL_PARAM) -> c_int;
     /// `openssl/evp.h`; openssl-sys does not declare it.
-    fn EVP_CIPHER_CTX_get_params(
-        ctx: *mut ffi::EVP_CIPHER_CTX,
-        params: *mut ffi::OSSL_PARAM,
-    ) -> c_int;
+    fn EVP_CIPHER_CTX_get_params(ctx: *mut ffi::EVP_CIPHER_CTX, params: *mut ffi::OSSL_PARAM) -> c_int;
 }
 
 /// `OSSL_PARAM_OCTET_STRING` (`openssl/core.h`).
@@ -98,21 +87,9 @@ impl Contender for Pair {
 impl Shape {
     fn of(suite: Suite) -> Self {
         match (suite.version, suite.aead) {
-            (Version::Tls13, _) => Self {
-                before: HEADER,
-                inner_type: 1,
-                additional: HEADER,
-            },
-            (Version::Tls12, Aead::ChaCha20Poly1305) => Self {
-                before: HEADER,
-                inner_type: 0,
-                additional: 13,
-            },
-            (Version::Tls12, _) => Self {
-                before: HEADER + 8,
-                inner_type: 0,
-                additional: 13,
-            },
+            (Version::Tls13, _) => Self { before: HEADER, inner_type: 1, additional: HEADER },
+            (Version::Tls12, Aead::ChaCha20Poly1305) => Self { before: HEADER, inner_type: 0, additional: 13 },
+            (Version::Tls12, _) => Self { before: HEADER + 8, inner_type: 0, additional: 13 },
         }
     }
 }
@@ -127,17 +104,9 @@ impl End {
         let cipher = Cipher::fetch(None, name, None).expect("OpenSSL has the cipher");
         let mut ctx = CipherCtx::new().expect("OpenSSL makes a context");
         let (key, nonce) = (Some(&KEY[..length]), Some(&[0; 12][..]));
-        if seals {
-            ctx.encrypt_init(Some(&cipher), key, nonce)
-        } else {
-            ctx.decrypt_init(Some(&cipher), key, nonce)
-        }
-        .expect("OpenSSL takes the key");
-        Self {
-            ctx,
-            gcm: aead != Aead::ChaCha20Poly1305,
-            sequence: 0,
-        }
+        if seals { ctx.encrypt_init(Some(&cipher), key, nonce) } else { ctx.decrypt_init(Some(&cipher), key, nonce) }
+            .expect("OpenSSL takes the key");
+        Self { ctx, gcm: aead != Aead::ChaCha20Poly1305, sequence: 0 }
     }
 
     fn seal(&mut self, shape: Shape, payload: &[u8], record: &mut [u8]) -> usize {
@@ -157,9 +126,7 @@ impl End {
     }
 
     fn open<'a>(&mut self, shape: Shape, record: &'a mut [u8]) -> &'a [u8] {
-        let (text, tag) = record[shape.before..]
-            .split_last_chunk_mut::<TAG>()
-            .expect("a whole record");
+        let (text, tag) = record[shape.before..].split_last_chunk_mut::<TAG>().expect("a whole record");
         self.begin(Some(tag));
         self.additional(shape);
         self.cipher(text.as_mut_ptr(), text.as_ptr(), text.len());
@@ -185,16 +152,8 @@ impl End {
     fn init(&mut self, nonce: &[u8; 12]) {
         let ctx = self.ctx.as_ptr();
         // SAFETY: the context is live and keyed; nulls keep cipher and key; its nonce is 12 bytes long.
-        let code = unsafe {
-            ffi::EVP_CipherInit_ex(
-                ctx,
-                ptr::null(),
-                ptr::null_mut(),
-                ptr::null(),
-                nonce.as_ptr(),
-                -1,
-            )
-        };
+        let code =
+            unsafe { ffi::EVP_CipherInit_ex(ctx, ptr::null(), ptr::null_mut(), ptr::null(), nonce.as_ptr(), -1) };
         assert_eq!(code, 1, "the nonce is taken");
     }
 
@@ -245,11 +204,5 @@ fn octets(key: &'static CStr, data: *mut u8, data_size: usize) -> ffi::OSSL_PARA
 }
 
 fn end_of_params() -> ffi::OSSL_PARAM {
-    ffi::OSSL_PARAM {
-        key: ptr::null(),
-        data_type: 0,
-        data: ptr::null_mut(),
-        data_size: 0,
-        return_size: 0,
-    }
+    ffi::OSSL_PARAM { key: ptr::null(), data_type: 0, data: ptr::null_mut(), data_size: 0, return_size: 0 }
 }

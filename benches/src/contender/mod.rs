@@ -1,5 +1,6 @@
 //! The contenders: one trait, one file for each library, and the list of them all.
 
+use crate::measure::Direction;
 use crate::setting::Setting;
 use crate::wire::Wire;
 
@@ -43,10 +44,7 @@ pub trait Contender {
     /// Who protects the records that the client writes, and those that the server reads: arenatls decides that when the
     /// keys appear.
     fn protections(&self) -> Protections {
-        Protections {
-            writing: "own".into(),
-            reading: "own".into(),
-        }
+        Protections { writing: "own".into(), reading: "own".into() }
     }
 }
 
@@ -57,6 +55,19 @@ pub struct Protections {
     pub writing: String,
     /// The server's receiving side.
     pub reading: String,
+}
+
+impl Protections {
+    /// The protection of what is measured in `direction`; both, with a slash, where they differ.
+    #[must_use]
+    pub fn of(self, direction: Direction) -> String {
+        match direction {
+            Direction::Write => self.writing,
+            Direction::Read => self.reading,
+            Direction::Both if self.writing == self.reading => self.writing,
+            Direction::Both => format!("{}/{}", self.writing, self.reading),
+        }
+    }
 }
 
 /// An entry of the list of contenders.
@@ -71,7 +82,7 @@ pub struct Subject {
     /// What the contender is to others.
     pub role: Role,
     /// Makes a connected pair.
-    pub connect: fn(&Setting<'_>) -> Box<dyn Contender>,
+    pub connect: Connect,
 }
 
 /// What a contender is to others.
@@ -83,74 +94,41 @@ pub enum Role {
     Rustls,
     /// The `openssl` crate over memory BIOs: a reference.
     OpensslMembio,
-    /// Another peer.
-    Peer,
-    /// What everybody pays at least.
-    Floor,
+    /// Another peer, or a floor: what everybody pays at least.
+    Other,
 }
 
 /// All contenders, in the order of their turns.
 pub const SUBJECTS: &[Subject] = &[
-    peer(
-        "rustls-aws-lc-rs-buffered",
-        Role::Rustls,
-        rustls_buffered::connect::<rustls_config::AwsLcRs>,
-    ),
-    peer(
-        "rustls-aws-lc-rs-unbuffered",
-        Role::Rustls,
-        rustls_unbuffered::connect::<rustls_config::AwsLcRs>,
-    ),
-    peer(
-        "rustls-ring-buffered",
-        Role::Rustls,
-        rustls_buffered::connect::<rustls_config::Ring>,
-    ),
-    peer(
-        "rustls-ring-unbuffered",
-        Role::Rustls,
-        rustls_unbuffered::connect::<rustls_config::Ring>,
-    ),
-    peer(
-        "openssl-membio",
-        Role::OpensslMembio,
-        openssl_membio::connect,
-    ),
-    peer("openssl-stream", Role::Peer, openssl_stream::connect),
-    floor("bare-evp", bare_evp::connect),
-    floor("wire-only", wire_only::connect),
+    ours("arenatls", "Library", arenatls::library),
+    ours("arenatls", "Engine", arenatls::engine),
+    #[cfg(feature = "ring")]
+    ours("arenatls-ring", "Engine", arenatls::engine_ring),
+    other("rustls-aws-lc-rs-buffered", Role::Rustls, rustls_buffered::connect::<rustls_config::AwsLcRs>),
+    other("rustls-aws-lc-rs-unbuffered", Role::Rustls, rustls_unbuffered::connect::<rustls_config::AwsLcRs>),
+    other("rustls-ring-buffered", Role::Rustls, rustls_buffered::connect::<rustls_config::Ring>),
+    other("rustls-ring-unbuffered", Role::Rustls, rustls_unbuffered::connect::<rustls_config::Ring>),
+    other("openssl-membio", Role::OpensslMembio, openssl_membio::connect),
+    other("openssl-stream", Role::Other, openssl_stream::connect),
+    other("bare-evp", Role::Other, bare_evp::connect),
+    other("wire-only", Role::Other, wire_only::connect),
 ];
 
 /// Finds a contender by its name and protection; of several protections, the first that is listed.
 #[must_use]
 pub fn find(name: &str, protection: Option<&str>) -> Option<&'static Subject> {
-    SUBJECTS.iter().find(|subject| {
-        subject.name == name && protection.is_none_or(|wanted| subject.protection == wanted)
-    })
+    SUBJECTS.iter().find(|subject| subject.name == name && protection.is_none_or(|wanted| subject.protection == wanted))
 }
 
-const fn peer(
-    name: &'static str,
-    role: Role,
-    connect: fn(&Setting<'_>) -> Box<dyn Contender>,
-) -> Subject {
-    Subject {
-        name,
-        protection: "own",
-        backend: "own",
-        role,
-        connect,
-    }
+/// Makes a connected pair.
+pub type Connect = fn(&Setting<'_>) -> Box<dyn Contender>;
+
+const fn ours(name: &'static str, protection: &'static str, connect: Connect) -> Subject {
+    Subject { name, protection, backend: "memory-bio", role: Role::Ours, connect }
 }
 
-const fn floor(name: &'static str, connect: fn(&Setting<'_>) -> Box<dyn Contender>) -> Subject {
-    Subject {
-        name,
-        protection: "own",
-        backend: "own",
-        role: Role::Floor,
-        connect,
-    }
+const fn other(name: &'static str, role: Role, connect: Connect) -> Subject {
+    Subject { name, protection: "own", backend: "own", role, connect }
 }
 
 #[cfg(test)]
@@ -164,12 +142,13 @@ mod tests {
         let parties = Parties::new();
         let mut wire = Wire::new();
         for suite in Suite::ALL {
-            let setting = Setting {
-                suite,
-                parties: &parties,
-            };
+            let setting = Setting { suite, parties: &parties };
             for subject in SUBJECTS {
                 let mut pair = (subject.connect)(&setting);
+                if cfg!(feature = "vendored") {
+                    let asked = subject.protection.to_owned();
+                    assert_eq!(pair.protections().of(Direction::Both), asked);
+                }
                 for length in [1, 64, 1024, MAX_PLAINTEXT] {
                     check(&mut *pair, &mut wire, length, subject.name);
                 }

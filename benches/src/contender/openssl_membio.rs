@@ -34,10 +34,7 @@ struct End {
 /// Makes a connected pair.
 pub(super) fn connect(setting: &Setting<'_>) -> Box<dyn Contender> {
     let mut client = Ssl::new(&setting.openssl_client()).expect("OpenSSL makes a client");
-    client
-        .param_mut()
-        .set_host(SERVER_NAME)
-        .expect("the server's name is a host name");
+    client.param_mut().set_host(SERVER_NAME).expect("the server's name is a host name");
     client.set_connect_state();
     let mut server = Ssl::new(&setting.openssl_server()).expect("OpenSSL makes a server");
     server.set_accept_state();

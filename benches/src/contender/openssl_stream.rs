@@ -43,36 +43,20 @@ impl Write for Port {
 /// Makes a connected pair.
 pub(super) fn connect(setting: &Setting<'_>) -> Box<dyn Contender> {
     let mut client = Ssl::new(&setting.openssl_client()).expect("OpenSSL makes a client");
-    client
-        .param_mut()
-        .set_host(SERVER_NAME)
-        .expect("the server's name is a host name");
+    client.param_mut().set_host(SERVER_NAME).expect("the server's name is a host name");
     let server = Ssl::new(&setting.openssl_server()).expect("OpenSSL makes a server");
-    let port = || Port {
-        incoming: Wire::new(),
-        outgoing: Wire::new(),
-    };
+    let port = || Port { incoming: Wire::new(), outgoing: Wire::new() };
     let (client, server) = shake(client.connect(port()), server.accept(port()));
-    Box::new(Pair {
-        client,
-        server,
-        plaintext: vec![0; MAX_PLAINTEXT].into_boxed_slice(),
-    })
+    Box::new(Pair { client, server, plaintext: vec![0; MAX_PLAINTEXT].into_boxed_slice() })
 }
 
 type Half = Result<SslStream<Port>, HandshakeError<Port>>;
 
 fn shake(mut client: Half, mut server: Half) -> (SslStream<Port>, SslStream<Port>) {
     loop {
-        std::mem::swap(
-            &mut port(&mut client).outgoing,
-            &mut port(&mut server).incoming,
-        );
+        std::mem::swap(&mut port(&mut client).outgoing, &mut port(&mut server).incoming);
         server = resume(server);
-        std::mem::swap(
-            &mut port(&mut server).outgoing,
-            &mut port(&mut client).incoming,
-        );
+        std::mem::swap(&mut port(&mut server).outgoing, &mut port(&mut client).incoming);
         client = resume(client);
         match (client, server) {
             (Ok(client), Ok(server)) => return (client, server),

@@ -20,13 +20,9 @@ struct Pair {
 
 /// Makes a connected pair over the provider `P`.
 pub(super) fn connect<P: Provider>(setting: &Setting<'_>) -> Box<dyn Contender> {
-    let mut client = ClientConnection::new(
-        rustls_config::client::<P>(setting),
-        rustls_config::server_name(),
-    )
-    .expect("rustls makes a client");
-    let mut server =
-        ServerConnection::new(rustls_config::server::<P>(setting)).expect("rustls makes a server");
+    let mut client = ClientConnection::new(rustls_config::client::<P>(setting), rustls_config::server_name())
+        .expect("rustls makes a client");
+    let mut server = ServerConnection::new(rustls_config::server::<P>(setting)).expect("rustls makes a server");
     client.set_buffer_limit(None);
     server.set_buffer_limit(None);
     shake(&mut client, &mut server);
@@ -41,11 +37,7 @@ fn shake(client: &mut ClientConnection, server: &mut ServerConnection) {
     }
 }
 
-fn carry<A: SideData, B: SideData>(
-    from: &mut ConnectionCommon<A>,
-    wire: &mut Wire,
-    to: &mut ConnectionCommon<B>,
-) {
+fn carry<A: SideData, B: SideData>(from: &mut ConnectionCommon<A>, wire: &mut Wire, to: &mut ConnectionCommon<B>) {
     wire.reset();
     while from.wants_write() {
         from.write_tls(wire).expect("the wire takes all");
@@ -58,10 +50,7 @@ fn carry<A: SideData, B: SideData>(
 
 impl Contender for Pair {
     fn write(&mut self, payload: &[u8], wire: &mut Wire) {
-        self.client
-            .writer()
-            .write_all(payload)
-            .expect("the buffer has no limit");
+        self.client.writer().write_all(payload).expect("the buffer has no limit");
         while self.client.wants_write() {
             self.client.write_tls(wire).expect("the wire takes all");
         }

@@ -35,9 +35,7 @@ impl Provider for Ring {
 /// The client's configuration: it trusts the setting's authority and speaks the setting's suite alone.
 pub(super) fn client<P: Provider>(setting: &Setting<'_>) -> Arc<ClientConfig> {
     let mut roots = RootCertStore::empty();
-    roots
-        .add(CertificateDer::from(setting.parties.authority.der()))
-        .expect("rustls takes the authority");
+    roots.add(CertificateDer::from(setting.parties.authority.der())).expect("rustls takes the authority");
     let config = ClientConfig::builder_with_provider(provider::<P>(setting.suite))
         .with_protocol_versions(&[version(setting.suite)])
         .expect("the provider knows the version")
@@ -50,9 +48,7 @@ pub(super) fn client<P: Provider>(setting: &Setting<'_>) -> Arc<ClientConfig> {
 pub(super) fn server<P: Provider>(setting: &Setting<'_>) -> Arc<ServerConfig> {
     let chain = setting.parties.server.chain_der();
     let chain = chain.map(|link| CertificateDer::from(link).into_owned());
-    let key = PrivateKeyDer::try_from(setting.parties.server.key_der())
-        .expect("the rig's key is PKCS#8")
-        .clone_key();
+    let key = PrivateKeyDer::try_from(setting.parties.server.key_der()).expect("the rig's key is PKCS#8").clone_key();
     let mut config = ServerConfig::builder_with_provider(provider::<P>(setting.suite))
         .with_protocol_versions(&[version(setting.suite)])
         .expect("the provider knows the version")
@@ -70,9 +66,7 @@ pub(super) fn server_name() -> ServerName<'static> {
 
 fn provider<P: Provider>(suite: Suite) -> Arc<CryptoProvider> {
     let mut provider = P::provider();
-    provider
-        .cipher_suites
-        .retain(|offered| offered.suite() == name(suite));
+    provider.cipher_suites.retain(|offered| offered.suite() == name(suite));
     Arc::new(provider)
 }
 
@@ -90,8 +84,6 @@ fn name(suite: Suite) -> CipherSuite {
         (Version::Tls13, Aead::ChaCha20Poly1305) => CipherSuite::TLS13_CHACHA20_POLY1305_SHA256,
         (Version::Tls12, Aead::Aes128Gcm) => CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256,
         (Version::Tls12, Aead::Aes256Gcm) => CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384,
-        (Version::Tls12, Aead::ChaCha20Poly1305) => {
-            CipherSuite::TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256
-        }
+        (Version::Tls12, Aead::ChaCha20Poly1305) => CipherSuite::TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256,
     }
 }

@@ -47,10 +47,7 @@ impl Machine for UnbufferedServerConnection {
 
 /// Makes a connected pair over the provider `P`.
 pub(super) fn connect<P: Provider>(setting: &Setting<'_>) -> Box<dyn Contender> {
-    let client = UnbufferedClientConnection::new(
-        rustls_config::client::<P>(setting),
-        rustls_config::server_name(),
-    );
+    let client = UnbufferedClientConnection::new(rustls_config::client::<P>(setting), rustls_config::server_name());
     let server = UnbufferedServerConnection::new(rustls_config::server::<P>(setting));
     let mut pair = Pair {
         client: End::new(client.expect("rustls makes a client")),
@@ -124,13 +121,10 @@ impl Contender for Pair {
     fn write(&mut self, payload: &[u8], wire: &mut Wire) {
         let end = &mut self.client;
         let UnbufferedStatus { state, .. } = end.connection.process(&mut []);
-        let ConnectionState::WriteTraffic(mut traffic) = state.expect("the pair is connected")
-        else {
+        let ConnectionState::WriteTraffic(mut traffic) = state.expect("the pair is connected") else {
             panic!("a connected client may write");
         };
-        let length = traffic
-            .encrypt(payload, &mut end.outgoing)
-            .expect("the buffer holds a record");
+        let length = traffic.encrypt(payload, &mut end.outgoing).expect("the buffer holds a record");
         wire.push(&end.outgoing[..length]);
     }
 

@@ -19,11 +19,7 @@ pub(super) fn connect(setting: &Setting<'_>) -> Box<dyn Contender> {
         Version::Tls13 => 5 + 1 + 16,
         Version::Tls12 => 5 + 8 + 16,
     };
-    Box::new(Pair {
-        record: payload::of(MAX_RECORD),
-        received: vec![0; MAX_RECORD].into_boxed_slice(),
-        expansion,
-    })
+    Box::new(Pair { record: payload::of(MAX_RECORD), received: vec![0; MAX_RECORD].into_boxed_slice(), expansion })
 }
 
 impl Contender for Pair {

@@ -79,8 +79,7 @@ impl Switch {
     #[inline]
     fn count(&self, on: bool) {
         let way = if on { &self.counted } else { &self.plain };
-        self.now
-            .store(way.load(Ordering::Relaxed), Ordering::Relaxed);
+        self.now.store(way.load(Ordering::Relaxed), Ordering::Relaxed);
     }
 }
 
@@ -92,43 +91,27 @@ fn function(pointer: &AtomicPtr<c_void>) -> Copy {
     unsafe { std::mem::transmute::<*mut c_void, Copy>(address) }
 }
 
-unsafe extern "C" fn counted_memcpy(
-    to: *mut c_void,
-    from: *const c_void,
-    length: usize,
-) -> *mut c_void {
+unsafe extern "C" fn counted_memcpy(to: *mut c_void, from: *const c_void, length: usize) -> *mut c_void {
     COPIES.add(length);
     let plain = function(&MEMCPY.plain);
     // SAFETY: the caller's promise is the one libc wants.
     unsafe { plain(to, from, length) }
 }
 
-unsafe extern "C" fn counted_memmove(
-    to: *mut c_void,
-    from: *const c_void,
-    length: usize,
-) -> *mut c_void {
+unsafe extern "C" fn counted_memmove(to: *mut c_void, from: *const c_void, length: usize) -> *mut c_void {
     COPIES.add(length);
     let plain = function(&MEMMOVE.plain);
     // SAFETY: the caller's promise is the one libc wants.
     unsafe { plain(to, from, length) }
 }
 
-unsafe extern "C" fn early_memcpy(
-    to: *mut c_void,
-    from: *const c_void,
-    length: usize,
-) -> *mut c_void {
+unsafe extern "C" fn early_memcpy(to: *mut c_void, from: *const c_void, length: usize) -> *mut c_void {
     // SAFETY: both ranges are good and apart, says the caller.
     unsafe { moves::ascending(to, from, length) };
     to
 }
 
-unsafe extern "C" fn early_memmove(
-    to: *mut c_void,
-    from: *const c_void,
-    length: usize,
-) -> *mut c_void {
+unsafe extern "C" fn early_memmove(to: *mut c_void, from: *const c_void, length: usize) -> *mut c_void {
     if to.cast_const() <= from {
         // SAFETY: both ranges are good, says the caller, and the target is not above.
         unsafe { moves::ascending(to, from, length) };

@@ -8,8 +8,7 @@
 macro_rules! count_everything {
     () => {
         #[global_allocator]
-        static COUNTING_ALLOCATOR: $crate::count::CountingAllocator =
-            $crate::count::CountingAllocator;
+        static COUNTING_ALLOCATOR: $crate::count::CountingAllocator = $crate::count::CountingAllocator;
 
         /// The symbols that stand before libc's.
         #[cfg(all(target_os = "linux", target_env = "gnu"))]
@@ -54,31 +53,19 @@ macro_rules! count_everything {
             }
 
             #[unsafe(no_mangle)]
-            unsafe extern "C" fn posix_memalign(
-                out: *mut *mut c_void,
-                alignment: usize,
-                size: usize,
-            ) -> c_int {
+            unsafe extern "C" fn posix_memalign(out: *mut *mut c_void, alignment: usize, size: usize) -> c_int {
                 // SAFETY: the contract is C's, unchanged.
                 unsafe { count::posix_memalign(out, alignment, size) }
             }
 
             #[unsafe(no_mangle)]
-            unsafe extern "C" fn memcpy(
-                to: *mut c_void,
-                from: *const c_void,
-                length: usize,
-            ) -> *mut c_void {
+            unsafe extern "C" fn memcpy(to: *mut c_void, from: *const c_void, length: usize) -> *mut c_void {
                 // SAFETY: the contract is C's, unchanged.
                 unsafe { count::memcpy(to, from, length) }
             }
 
             #[unsafe(no_mangle)]
-            unsafe extern "C" fn memmove(
-                to: *mut c_void,
-                from: *const c_void,
-                length: usize,
-            ) -> *mut c_void {
+            unsafe extern "C" fn memmove(to: *mut c_void, from: *const c_void, length: usize) -> *mut c_void {
                 // SAFETY: the contract is C's, unchanged.
                 unsafe { count::memmove(to, from, length) }
             }

@@ -88,9 +88,7 @@ pub fn install() -> Result<(), NotCounting> {
 /// Counts from zero from now on.
 #[inline]
 pub fn start() {
-    [&RUST, &OPENSSL, &LIBC, &COPIES]
-        .into_iter()
-        .for_each(Tally::reset);
+    [&RUST, &OPENSSL, &LIBC, &COPIES].into_iter().for_each(Tally::reset);
     resume();
 }
 
@@ -106,12 +104,7 @@ pub fn resume() {
 pub fn stop() -> Counts {
     COUNTING.store(false, Ordering::Relaxed);
     copies::count(false);
-    Counts {
-        rust: RUST.read(),
-        openssl: OPENSSL.read(),
-        libc: LIBC.read(),
-        copies: COPIES.read(),
-    }
+    Counts { rust: RUST.read(), openssl: OPENSSL.read(), libc: LIBC.read(), copies: COPIES.read() }
 }
 
 fn prove(column: &str, of: fn(&Counts) -> Count, cause: impl FnOnce()) -> Result<(), NotCounting> {
@@ -147,10 +140,7 @@ struct Tally {
 
 impl Tally {
     const fn new() -> Self {
-        Self {
-            calls: AtomicU64::new(0),
-            bytes: AtomicU64::new(0),
-        }
+        Self { calls: AtomicU64::new(0), bytes: AtomicU64::new(0) }
     }
 
     #[inline]
@@ -167,9 +157,6 @@ impl Tally {
     }
 
     fn read(&self) -> Count {
-        Count {
-            calls: self.calls.load(Ordering::Relaxed),
-            bytes: self.bytes.load(Ordering::Relaxed),
-        }
+        Count { calls: self.calls.load(Ordering::Relaxed), bytes: self.bytes.load(Ordering::Relaxed) }
     }
 }

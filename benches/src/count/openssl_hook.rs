@@ -21,9 +21,7 @@ pub(super) fn install() -> Result<(), NotCounting> {
     if taken == 1 {
         Ok(())
     } else {
-        Err(NotCounting(
-            "OpenSSL refuses its allocator hook, so it has allocated before".into(),
-        ))
+        Err(NotCounting("OpenSSL refuses its allocator hook, so it has allocated before".into()))
     }
 }
 

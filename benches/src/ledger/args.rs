@@ -61,12 +61,7 @@ impl Args {
     /// Fails on an unknown option, a bad pattern or an unknown suite.
     pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Self, lexopt::Error> {
         let mut parser = Parser::from_args(arguments);
-        let mut args = Self {
-            mode: Mode::Test,
-            only: None,
-            suites: vec![Suite::ALL[0]],
-            help: false,
-        };
+        let mut args = Self { mode: Mode::Test, only: None, suites: vec![Suite::ALL[0]], help: false };
         let (mut benched, mut mode) = (false, None);
         while let Some(argument) = parser.next()? {
             match argument {

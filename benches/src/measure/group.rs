@@ -27,6 +27,8 @@ pub struct Effort {
 pub struct Measured {
     /// Who it was.
     pub subject: &'static Subject,
+    /// How it protected the records that were measured.
+    pub protection: String,
     /// Nanoseconds per operation, one for each round.
     pub times: Vec<f64>,
     /// What was counted.
@@ -41,21 +43,11 @@ pub struct Measured {
 ///
 /// Panics if a contender does not work.
 #[must_use]
-pub fn measure(
-    group: &Group,
-    parties: &Parties,
-    effort: &Effort,
-    mut progress: impl FnMut(),
-) -> Vec<Measured> {
+pub fn measure(group: &Group, parties: &Parties, effort: &Effort, mut progress: impl FnMut()) -> Vec<Measured> {
     let mut course = Course::new(group);
-    let setting = Setting {
-        suite: group.suite,
-        parties,
-    };
+    let setting = Setting { suite: group.suite, parties };
     let subjects = group.subjects.iter();
-    let mut lanes: Vec<_> = subjects
-        .map(|subject| Lane::new(subject, &setting, group.payload))
-        .collect();
+    let mut lanes: Vec<_> = subjects.map(|subject| Lane::new(subject, &setting, group)).collect();
     for lane in &mut lanes {
         lane.prepare(&mut course, effort);
     }
@@ -77,11 +69,7 @@ struct Course {
 
 impl Course {
     fn new(group: &Group) -> Self {
-        Self {
-            direction: group.direction,
-            payload: payload::of(group.payload),
-            wire: Wire::new(),
-        }
+        Self { direction: group.direction, payload: payload::of(group.payload), wire: Wire::new() }
     }
 }
 
@@ -93,18 +81,14 @@ struct Lane {
 }
 
 impl Lane {
-    fn new(subject: &'static Subject, setting: &Setting<'_>, payload: usize) -> Self {
+    fn new(subject: &'static Subject, setting: &Setting<'_>, group: &Group) -> Self {
         let mut pair = (subject.connect)(setting);
-        check(&mut *pair, &mut Wire::new(), payload, subject.name);
+        check(&mut *pair, &mut Wire::new(), group.payload, subject.name);
+        let protection = pair.protections().of(group.direction);
         Self {
             pair,
             records: 1,
-            result: Measured {
-                subject,
-                times: Vec::new(),
-                counts: Counts::default(),
-                counted: 0,
-            },
+            result: Measured { subject, protection, times: Vec::new(), counts: Counts::default(), counted: 0 },
         }
     }
 
@@ -112,19 +96,8 @@ impl Lane {
     fn prepare(&mut self, course: &mut Course, effort: &Effort) {
         self.clock(course, effort.warm_up);
         let mut counter = Counter::new();
-        let Course {
-            direction,
-            payload,
-            wire,
-        } = course;
-        run(
-            *direction,
-            &mut *self.pair,
-            wire,
-            payload,
-            effort.counted,
-            &mut counter,
-        );
+        let Course { direction, payload, wire } = course;
+        run(*direction, &mut *self.pair, wire, payload, effort.counted, &mut counter);
         self.result.counts = counter.counts();
         self.result.counted = effort.counted;
         self.calibrate(course, effort.turn);
@@ -147,26 +120,13 @@ impl Lane {
 
     fn turn(&mut self, course: &mut Course) {
         let time = self.clock(course, self.records);
-        self.result
-            .times
-            .push(time.as_nanos() as f64 / self.records as f64);
+        self.result.times.push(time.as_nanos() as f64 / self.records as f64);
     }
 
     fn clock(&mut self, course: &mut Course, records: usize) -> Duration {
         let mut stopwatch = Stopwatch::new();
-        let Course {
-            direction,
-            payload,
-            wire,
-        } = course;
-        run(
-            *direction,
-            &mut *self.pair,
-            wire,
-            payload,
-            records,
-            &mut stopwatch,
-        );
+        let Course { direction, payload, wire } = course;
+        run(*direction, &mut *self.pair, wire, payload, records, &mut stopwatch);
         stopwatch.elapsed()
     }
 }

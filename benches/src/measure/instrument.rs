@@ -24,10 +24,7 @@ impl Stopwatch {
     /// A stopwatch at zero.
     #[must_use]
     pub fn new() -> Self {
-        Self {
-            begun: Instant::now(),
-            elapsed: Duration::ZERO,
-        }
+        Self { begun: Instant::now(), elapsed: Duration::ZERO }
     }
 
     /// The time between all begins and ends so far.
@@ -66,9 +63,7 @@ impl Counter {
     #[must_use]
     pub fn new() -> Self {
         count::start();
-        Self {
-            counts: count::stop(),
-        }
+        Self { counts: count::stop() }
     }
 
     /// All that was counted between begins and ends so far.

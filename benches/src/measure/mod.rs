@@ -71,11 +71,7 @@ pub fn run(
         Direction::Read => read(pair, wire, payload, records, instrument),
         Direction::Both => both(pair, wire, payload, records, instrument),
     };
-    assert_eq!(
-        opened,
-        records * payload.len(),
-        "all that was sent comes out"
-    );
+    assert_eq!(opened, records * payload.len(), "all that was sent comes out");
 }
 
 fn write(

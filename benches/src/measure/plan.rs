@@ -24,12 +24,7 @@ impl Group {
     /// The group as reports head it.
     #[must_use]
     pub fn title(&self) -> String {
-        let Self {
-            suite,
-            payload,
-            direction,
-            ..
-        } = self;
+        let Self { suite, payload, direction, .. } = self;
         let (version, name) = (suite.version_name(), suite.openssl());
         format!("{version} {name}, {payload} B, {}", direction.name())
     }
@@ -47,12 +42,7 @@ pub fn plan(suites: &[Suite], wanted: impl Fn(&str) -> bool) -> Vec<Group> {
             for direction in Direction::ALL {
                 let with = |subject: &&Subject| wanted(&label(subject, suite, payload, direction));
                 let subjects: Vec<_> = SUBJECTS.iter().filter(with).collect();
-                groups.push(Group {
-                    suite,
-                    payload,
-                    direction,
-                    subjects,
-                });
+                groups.push(Group { suite, payload, direction, subjects });
             }
         }
     }
@@ -61,12 +51,7 @@ pub fn plan(suites: &[Suite], wanted: impl Fn(&str) -> bool) -> Vec<Group> {
 }
 
 fn label(subject: &Subject, suite: Suite, payload: usize, direction: Direction) -> String {
-    let Subject {
-        name,
-        protection,
-        backend,
-        ..
-    } = subject;
+    let Subject { name, protection, backend, .. } = subject;
     let (version, short, direction) = (suite.version_name(), suite.short(), direction.name());
     format!("{name} {protection} {backend} {version} {short} {payload} {direction}")
 }
@@ -81,9 +66,6 @@ mod tests {
         let groups = plan(&Suite::ALL, |label| label == wanted);
         assert_eq!(groups.len(), 1);
         assert_eq!(groups[0].subjects[0].name, "openssl-membio");
-        assert_eq!(
-            groups[0].title(),
-            "TLSv1.3 TLS_AES_128_GCM_SHA256, 1024 B, both"
-        );
+        assert_eq!(groups[0].title(), "TLSv1.3 TLS_AES_128_GCM_SHA256, 1024 B, both");
     }
 }

@@ -9,17 +9,7 @@ use serde::{Deserialize, Serialize};
 const LOCK: &str = include_str!("../../../Cargo.lock");
 
 /// Features of processors that decide which code the libraries run.
-const FEATURES: [&str; 9] = [
-    "aes",
-    "pclmulqdq",
-    "avx2",
-    "avx512f",
-    "vaes",
-    "vpclmulqdq",
-    "erms",
-    "fsrm",
-    "sha_ni",
-];
+const FEATURES: [&str; 9] = ["aes", "pclmulqdq", "avx2", "avx512f", "vaes", "vpclmulqdq", "erms", "fsrm", "sha_ni"];
 
 /// The machine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -47,14 +37,8 @@ impl Host {
         let has = |feature: &&str| flags.split(' ').any(|flag| flag == *feature);
         Self {
             system: system(),
-            processor: field(&processor, "model name")
-                .unwrap_or(std::env::consts::ARCH)
-                .into(),
-            features: FEATURES
-                .iter()
-                .filter(|feature| has(feature))
-                .map(ToString::to_string)
-                .collect(),
+            processor: field(&processor, "model name").unwrap_or(std::env::consts::ARCH).into(),
+            features: FEATURES.iter().filter(|feature| has(feature)).map(ToString::to_string).collect(),
             cores,
             pinned_to,
             load: load(),
@@ -103,25 +87,19 @@ impl Versions {
 /// The version of `package` in the lock file; the last that is listed, if there are several.
 fn locked(package: &str) -> String {
     let heading = format!("name = \"{package}\"\nversion = \"");
-    let versions = LOCK
-        .rsplit_once(&heading)
-        .and_then(|(_, rest)| rest.split_once('"'));
+    let versions = LOCK.rsplit_once(&heading).and_then(|(_, rest)| rest.split_once('"'));
     versions.map_or("unknown", |(version, _)| version).into()
 }
 
 fn rustc() -> String {
     let output = Command::new("rustc").arg("-V").output();
-    let said = output
-        .ok()
-        .and_then(|output| String::from_utf8(output.stdout).ok());
+    let said = output.ok().and_then(|output| String::from_utf8(output.stdout).ok());
     said.map_or("unknown".into(), |said| said.trim().into())
 }
 
 fn system() -> String {
     let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-    format!("{} {}", std::env::consts::OS, release.trim())
-        .trim()
-        .into()
+    format!("{} {}", std::env::consts::OS, release.trim()).trim().into()
 }
 
 fn load() -> Option<f64> {

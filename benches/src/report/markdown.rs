@@ -1,6 +1,6 @@
 //! The ledger for a page.
 
-use super::table::{Cells, Side, cells, columns, groups, title};
+use super::table::{cells, grid, groups, standing_grid, title};
 use super::{Host, Report, Versions};
 
 /// What the columns mean, in a few lines.
@@ -13,45 +13,30 @@ of payload. The ratios say how many times faster a row is than the fastest rustl
 memory BIOs: medians of the ratios of each round. `bare-evp` is the AEAD calls alone, `wire-only` the wire alone; the \
 wire is in everybody's time and in nobody's copies.";
 
+/// What the last table means.
+const STANDING: &str = "\
+How many times faster arenatls is than the faster API of rustls with either provider, and than the `openssl` crate; and \
+its time as a multiple of the bare AEAD's.";
+
 /// The ledger as Markdown.
 #[must_use]
 pub fn markdown(report: &Report) -> String {
-    let all: Vec<Cells> = report.rows.iter().map(cells).collect();
     let mut text = format!("# Ledger\n\n{LEGEND}\n\n");
     text += &host(&report.host);
     text += &versions(&report.versions);
-    for (rows, cells) in groups(&report.rows, &all) {
-        text += &format!("\n## {}\n\n", title(&rows[0]));
-        text += &heads();
-        for row in cells {
-            text += &format!("| {} |\n", row.join(" | "));
-        }
+    for group in groups(report) {
+        let rows: Vec<_> = group.iter().map(cells).collect();
+        text += &format!("\n## {}\n\n{}", title(&group[0]), grid().markdown(&rows));
+    }
+    let (grid, rows) = standing_grid(report);
+    if !rows.is_empty() {
+        text += &format!("\n## Standing\n\n{STANDING}\n\n{}", grid.markdown(&rows));
     }
     text
 }
 
-fn heads() -> String {
-    let names: Vec<_> = columns().iter().map(|(head, _)| *head).collect();
-    let rules: Vec<_> = columns().iter().map(|(_, side)| rule(*side)).collect();
-    format!("| {} |\n| {} |\n", names.join(" | "), rules.join(" | "))
-}
-
-fn rule(side: Side) -> &'static str {
-    match side {
-        Side::Left => "---",
-        Side::Right => "--:",
-    }
-}
-
 fn host(host: &Host) -> String {
-    let Host {
-        system,
-        processor,
-        features,
-        cores,
-        pinned_to,
-        load,
-    } = host;
+    let Host { system, processor, features, cores, pinned_to, load } = host;
     let features = features.join(" ");
     let pinned = pinned_to.map_or("not pinned".into(), |core| format!("pinned to core {core}"));
     let load = load.map_or("unknown".into(), |load| load.to_string());
@@ -59,21 +44,8 @@ fn host(host: &Host) -> String {
 }
 
 fn versions(versions: &Versions) -> String {
-    let Versions {
-        arenatls,
-        openssl,
-        openssl_crate,
-        rustls,
-        aws_lc_rs,
-        ring,
-        rustc,
-        ..
-    } = versions;
-    let origin = if versions.openssl_vendored {
-        "vendored"
-    } else {
-        "the system's"
-    };
+    let Versions { arenatls, openssl, openssl_crate, rustls, aws_lc_rs, ring, rustc, .. } = versions;
+    let origin = if versions.openssl_vendored { "vendored" } else { "the system's" };
     format!(
         "- versions: arenatls {arenatls}; {openssl} ({origin}); crates openssl {openssl_crate}, rustls {rustls}, \
          aws-lc-rs {aws_lc_rs}, ring {ring}; {rustc}\n"

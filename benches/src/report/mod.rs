@@ -1,7 +1,9 @@
 //! The ledger as data, and where it is kept.
 
+mod grid;
 mod host;
 mod markdown;
+mod standing;
 mod table;
 mod target;
 
@@ -33,9 +35,9 @@ pub struct Report {
 pub struct Row {
     /// Who.
     pub contender: String,
-    /// `Library`, `Engine` or `Kernel`; `own` for peers, `none` for floors.
+    /// `Library`, `Engine` or `Kernel`, both with a slash where writer and reader differ; `own` for all but arenatls.
     pub protection: String,
-    /// The backend of arenatls; `own` for peers, `none` for floors.
+    /// The backend of arenatls; `own` for all others.
     pub backend: String,
     /// What carried the ciphertext: `memory` or `loopback`.
     pub transport: String,
@@ -76,14 +78,7 @@ pub struct Row {
 impl Row {
     /// What rows must have in common to be compared.
     fn group(&self) -> (&str, &str, &str, usize, &str) {
-        let Self {
-            version,
-            suite,
-            transport,
-            payload,
-            direction,
-            ..
-        } = self;
+        let Self { version, suite, transport, payload, direction, .. } = self;
         (version, suite, transport, *payload, direction)
     }
 }
@@ -110,7 +105,7 @@ fn row(group: &Group, lane: &Measured) -> Row {
     let counts = &lane.counts;
     Row {
         contender: lane.subject.name.into(),
-        protection: lane.subject.protection.into(),
+        protection: lane.protection.clone(),
         backend: lane.subject.backend.into(),
         transport: "memory".into(),
         version: group.suite.version_name().into(),
@@ -142,10 +137,56 @@ fn times_faster(lane: &Measured, reference: &Measured) -> f64 {
 }
 
 fn others(lane: &Measured, measured: &[Measured]) -> BTreeMap<String, f64> {
-    let peers = measured
-        .iter()
-        .filter(|other| other.subject.role != Role::Ours);
-    peers
-        .map(|other| (other.subject.name.to_owned(), times_faster(lane, other)))
-        .collect()
+    let peers = measured.iter().filter(|other| other.subject.role != Role::Ours);
+    peers.map(|other| (other.subject.name.to_owned(), times_faster(lane, other))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contender::find;
+    use crate::measure::Direction;
+    use crate::setting::Suite;
+
+    fn lane(name: &str, times: &[f64]) -> Measured {
+        let subject = find(name, None).unwrap();
+        let (times, protection) = (times.to_vec(), subject.protection.to_owned());
+        let counts = crate::count::Counts::default();
+        Measured { subject, protection, times, counts, counted: 1 }
+    }
+
+    fn group() -> Group {
+        let (suite, direction) = (Suite::ALL[0], Direction::Both);
+        Group { suite, payload: 64, direction, subjects: Vec::new() }
+    }
+
+    #[test]
+    fn ratios_are_against_the_fastest_rustls_and_the_memory_bios() {
+        let measured = [
+            lane("arenatls", &[1.0, 2.0, 3.0]),
+            lane("rustls-ring-buffered", &[2.0, 4.0, 6.0]),
+            lane("rustls-aws-lc-rs-buffered", &[9.0, 9.0, 9.0]),
+            lane("openssl-membio", &[4.0, 8.0, 12.0]),
+        ];
+        let rows = rows(&group(), &measured);
+        assert_eq!(rows[0].times_rustls_best, Some(2.0));
+        assert_eq!(rows[0].times_openssl_membio, Some(4.0));
+        assert_eq!(rows[1].times_rustls_best, Some(1.0));
+        assert_eq!(rows[0].times.len(), 3);
+    }
+
+    #[test]
+    fn a_row_has_the_fields_that_readers_of_the_json_know() {
+        let rows = rows(&group(), &[lane("arenatls", &[1.0])]);
+        let json = serde_json::to_value(&rows[0]).unwrap();
+        let known = "contender protection backend transport version suite payload direction ns_per_op rust_allocs \
+                     rust_bytes openssl_allocs openssl_bytes libc_allocs libc_bytes copied_per_byte";
+        for field in known.split(' ') {
+            assert!(json.get(field).is_some(), "{field}");
+        }
+        for field in ["min", "median", "max"] {
+            assert_eq!(json["ns_per_op"][field], 1.0, "{field}");
+        }
+        assert_eq!(serde_json::from_value::<Row>(json).unwrap(), rows[0]);
+    }
 }

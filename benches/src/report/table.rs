@@ -1,85 +1,65 @@
-//! The ledger for a terminal.
+//! The ledger's rows as cells, and the ledger for a terminal.
 
-use super::{Report, Row};
+use super::grid::Grid;
+use super::{Report, Row, standing};
 
-/// Heads of the columns, with the side each is aligned to.
-const COLUMNS: [(&str, Side); 10] = [
-    ("contender", Side::Left),
-    ("protection", Side::Left),
-    ("ns/op (min–max)", Side::Right),
-    ("ops/s", Side::Right),
-    ("rust allocs (B)", Side::Right),
-    ("openssl allocs (B)", Side::Right),
-    ("libc allocs (B)", Side::Right),
-    ("copied/byte", Side::Right),
-    ("× rustls-best", Side::Right),
-    ("× openssl", Side::Right),
+/// Heads of the columns.
+const HEADS: [&str; 10] = [
+    "contender",
+    "protection",
+    "ns/op (min–max)",
+    "ops/s",
+    "rust allocs (B)",
+    "openssl allocs (B)",
+    "libc allocs (B)",
+    "copied/byte",
+    "× rustls-best",
+    "× openssl",
 ];
 
-/// The side a cell's text keeps to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Side {
-    /// The left.
-    Left,
-    /// The right.
-    Right,
-}
-
-/// The cells of one row, as in `COLUMNS`.
-pub(super) type Cells = [String; COLUMNS.len()];
-
-/// The ledger as an aligned table, group after group.
+/// The ledger as aligned tables: one for each group, then where arenatls stands.
 #[must_use]
 pub fn table(report: &Report) -> String {
-    let cells: Vec<Cells> = report.rows.iter().map(cells).collect();
-    let widths = widths(&cells);
+    let grid = grid();
+    let widths = grid.widths(&report.rows.iter().map(cells).collect::<Vec<_>>());
     let mut text = String::new();
-    for (rows, cells) in groups(&report.rows, &cells) {
-        text += &format!("\n{}\n", title(&rows[0]));
-        text += &line(&COLUMNS.map(|(head, _)| head.to_owned()), &widths);
-        for row in cells {
-            text += &line(row, &widths);
-        }
+    for group in groups(report) {
+        let rows: Vec<_> = group.iter().map(cells).collect();
+        text += &format!("\n{}\n{}", title(&group[0]), grid.plain(&rows, &widths));
+    }
+    let (grid, rows) = standing_grid(report);
+    if !rows.is_empty() {
+        text += &format!("\nstanding\n{}", grid.plain(&rows, &grid.widths(&rows)));
     }
     text
 }
 
-/// Rows of one group each, beside their cells.
-pub(super) fn groups<'a>(
-    rows: &'a [Row],
-    cells: &'a [Cells],
-) -> impl Iterator<Item = (&'a [Row], &'a [Cells])> {
-    let mut begin = 0;
-    rows.chunk_by(|a, b| a.group() == b.group())
-        .map(move |group| {
-            let from = begin;
-            begin += group.len();
-            (group, &cells[from..begin])
-        })
+/// The grid of a group.
+pub(super) fn grid() -> Grid {
+    Grid { heads: HEADS.map(String::from).into(), left: 2 }
+}
+
+/// The grid of where arenatls stands, and its rows.
+pub(super) fn standing_grid(report: &Report) -> (Grid, Vec<Vec<String>>) {
+    let grid = Grid { heads: standing::heads(), left: 5 };
+    (grid, standing::lines(report))
+}
+
+/// Rows that may be compared, together.
+pub(super) fn groups(report: &Report) -> impl Iterator<Item = &[Row]> {
+    report.rows.chunk_by(|a, b| a.group() == b.group())
 }
 
 /// What heads a group.
 pub(super) fn title(row: &Row) -> String {
-    let Row {
-        version,
-        suite,
-        transport,
-        payload,
-        direction,
-        ..
-    } = row;
+    let Row { version, suite, transport, payload, direction, .. } = row;
     format!("{version} {suite}, {transport}, {payload} B, {direction}")
 }
 
-/// The heads of the columns, with their sides.
-pub(super) fn columns() -> &'static [(&'static str, Side)] {
-    &COLUMNS
-}
-
-/// A row's cells.
-pub(super) fn cells(row: &Row) -> Cells {
+/// A row's cells, as in `HEADS`.
+pub(super) fn cells(row: &Row) -> Vec<String> {
     let ns = &row.ns_per_op;
-    [
+    vec![
         row.contender.clone(),
         row.protection.clone(),
         format!("{:.0} ({:.0}–{:.0})", ns.median, ns.min, ns.max),
@@ -94,43 +74,14 @@ pub(super) fn cells(row: &Row) -> Cells {
 }
 
 fn allocations(calls: f64, bytes: f64) -> String {
-    if calls == 0.0 {
-        "0".into()
-    } else {
-        format!("{} ({bytes:.0})", short(calls))
-    }
+    if calls == 0.0 { "0".into() } else { format!("{} ({bytes:.0})", short(calls)) }
 }
 
 /// Two decimals, unless the number is whole.
 fn short(number: f64) -> String {
-    if number.fract() == 0.0 {
-        format!("{number:.0}")
-    } else {
-        format!("{number:.2}")
-    }
+    if number.fract() == 0.0 { format!("{number:.0}") } else { format!("{number:.2}") }
 }
 
 fn times(ratio: Option<f64>) -> String {
     ratio.map_or("–".into(), |ratio| format!("{ratio:.2}"))
-}
-
-fn widths(cells: &[Cells]) -> [usize; COLUMNS.len()] {
-    std::array::from_fn(|column| {
-        let widest = cells.iter().map(|row| row[column].chars().count()).max();
-        widest.unwrap_or(0).max(COLUMNS[column].0.chars().count())
-    })
-}
-
-fn line(cells: &Cells, widths: &[usize]) -> String {
-    let padded =
-        cells
-            .iter()
-            .zip(widths)
-            .zip(COLUMNS)
-            .map(|((cell, width), (_, side))| match side {
-                Side::Left => format!("{cell:<width$}"),
-                Side::Right => format!("{cell:>width$}"),
-            });
-    let joined = padded.collect::<Vec<_>>().join("  ");
-    format!("{}\n", joined.trim_end())
 }

@@ -10,17 +10,13 @@ const TAG: &str = "CACHEDIR.TAG";
 /// in the workspace. (A relative `CARGO_TARGET_DIR` is of no use here: cargo runs benches elsewhere than it was run.)
 #[must_use]
 pub fn target_directory() -> PathBuf {
-    of_executable()
-        .or_else(of_environment)
-        .unwrap_or_else(of_workspace)
+    of_executable().or_else(of_environment).unwrap_or_else(of_workspace)
 }
 
 fn of_executable() -> Option<PathBuf> {
     let executable = env::current_exe().ok()?;
     let mut above = executable.ancestors().skip(1);
-    above
-        .find(|directory| directory.join(TAG).is_file())
-        .map(Path::to_path_buf)
+    above.find(|directory| directory.join(TAG).is_file()).map(Path::to_path_buf)
 }
 
 fn of_environment() -> Option<PathBuf> {

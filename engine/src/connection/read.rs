@@ -51,34 +51,30 @@ impl<B: Backend> Connection<B> {
             return Ok(Step::Plaintext);
         }
         loop {
-            if let Some(want) = self.cannot_read()? {
-                self.want = Some(want);
+            let frame = Frame::parse(self.backend.input(), self.inbound.max_ciphertext());
+            if matches!(frame, Frame::Partial { .. }) && !self.backend.input_ended() && !self.blocked {
+                self.want = Some(Want::Input);
+                return Ok(Step::Nothing);
+            }
+            if !self.unblock()? || !self.has_reserve() {
+                self.want = Some(Want::Drain);
                 return Ok(Step::Nothing);
             }
             self.want = None;
-            let step = self.read_record()?;
+            let step = self.read_record(frame)?;
             if step != Step::Nothing {
                 return Ok(step);
             }
         }
     }
 
-    /// What is missing for the next record to be read.
-    fn cannot_read(&mut self) -> Result<Option<Want>, Error> {
-        if !self.unblock()? || self.backend.room(CONTROL_RESERVE).is_empty() {
-            return Ok(Some(Want::Drain));
-        }
-        let frame = Frame::parse(self.backend.input(), self.inbound.max_ciphertext());
-        let waits = matches!(frame, Frame::Partial { .. }) && !self.backend.input_ended();
-        Ok(waits.then_some(Want::Input))
-    }
-
-    fn read_record(&mut self) -> Result<Step, Error> {
+    fn read_record(&mut self, frame: Frame) -> Result<Step, Error> {
         let engine = self.inbound.is_engine();
-        match Frame::parse(self.backend.input(), self.inbound.max_ciphertext()) {
+        match frame {
             Frame::Whole { len, .. } if engine => self.read_engine(len),
             Frame::Broken(bad) if engine => Err(self.refuse(bad.into())),
             Frame::Whole { len, .. } => self.read_native(Front { start: 0, end: len, record: len }),
+            Frame::Partial { .. } if !self.backend.input_ended() => Ok(Step::Nothing),
             // Not a record, or the end came in the middle of one: OpenSSL has to know.
             Frame::Partial { .. } | Frame::Broken(_) => {
                 let all = self.backend.input().len();
@@ -206,10 +202,13 @@ impl<B: Backend> Connection<B> {
 
     /// Lets OpenSSL send what it still has to: the answer to a KeyUpdate, or a control record that did not fit the
     /// reserve (padding can make one that large). False while there is no room for it.
+    #[inline]
     pub(super) fn unblock(&mut self) -> Result<bool, Error> {
-        if !self.blocked {
-            return Ok(true);
-        }
+        if self.blocked { self.unblock_now() } else { Ok(true) }
+    }
+
+    #[cold]
+    fn unblock_now(&mut self) -> Result<bool, Error> {
         let owes = self.owes_key_update();
         let room = if owes { CONTROL_RESERVE } else { MAX_RECORD_OUT + CONTROL_RESERVE };
         if self.backend.room(room).is_empty() {

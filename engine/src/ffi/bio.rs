@@ -120,7 +120,7 @@ impl<'c> Border<'c> {
     fn write(&mut self, bio: *mut ffi::BIO, data: &[u8]) -> c_int {
         let free = &mut self.room[self.put..];
         let accepted = if self.outbound.is_engine() {
-            match self.outbound.seal_control(data, free) {
+            match unheard(|| self.outbound.seal_control(data, free)) {
                 Ok(Some(sealed)) => {
                     self.put += sealed;
                     data.len()
@@ -152,7 +152,7 @@ impl<'c> Border<'c> {
                 self.outbound.set_control_type(u8::try_from(num).unwrap_or(0));
                 sys::NO
             }
-            sys::BIO_CTRL_SET_KTLS => c_long::from(self.take_keys(num == 1, ptr)),
+            sys::BIO_CTRL_SET_KTLS => c_long::from(self.take_keys(num != 0, ptr)),
             // PUSH, POP, DUP, WPENDING (we hold nothing back) and whatever else there is.
             _ => sys::NO,
         }
@@ -162,7 +162,7 @@ impl<'c> Border<'c> {
     fn take_keys(&mut self, sending: bool, info: *const c_void) -> bool {
         // SAFETY: OpenSSL passes its `ktls_crypto_info_t`, live for this call (U5).
         let Some(keys) = (unsafe { offer::parse(info) }) else { return false };
-        if sending { self.outbound.take_keys(&keys) } else { self.inbound.take_keys(&keys) }
+        unheard(|| if sending { self.outbound.take_keys(&keys) } else { self.inbound.take_keys(&keys) })
     }
 }
 
@@ -178,7 +178,18 @@ fn set_retry(bio: *mut ffi::BIO, direction: c_int) {
     unsafe { ffi::BIO_set_flags(bio, direction | sys::BIO_FLAGS_SHOULD_RETRY) };
 }
 
-/// Runs a callback's body: no stale retry flag, no panic over the border, no entry left in the error queue.
+/// Runs what may fail inside EVP and leaves no entry of it in the error queue: the SSL call around it would be judged
+/// by it.
+fn unheard<R>(f: impl FnOnce() -> R) -> R {
+    // SAFETY: no precondition; balanced by the pop below.
+    unsafe { sys::ERR_set_mark() };
+    let result = f();
+    // SAFETY: as above.
+    unsafe { sys::ERR_pop_to_mark() };
+    result
+}
+
+/// Runs a callback's body; no panic goes over the border.
 fn guarded<R>(bio: *mut ffi::BIO, absent: R, panicked: R, body: impl FnOnce(&mut Border<'_>) -> R) -> R {
     // SAFETY: `bio` is the live BIO whose callback is running.
     let data = unsafe { ffi::BIO_get_data(bio) }.cast::<Border<'_>>();
@@ -187,12 +198,7 @@ fn guarded<R>(bio: *mut ffi::BIO, absent: R, panicked: R, body: impl FnOnce(&mut
     }
     // SAFETY: not null, so an `SSL_*` call is under way whose frame owns the border and does not touch it (U1).
     let border = unsafe { &mut *data };
-    // SAFETY: no precondition; balanced by the pop below.
-    unsafe { sys::ERR_set_mark() };
-    let result = catch_unwind(AssertUnwindSafe(|| body(&mut *border)));
-    // SAFETY: as above.
-    unsafe { sys::ERR_pop_to_mark() };
-    result.unwrap_or_else(|panic| {
+    catch_unwind(AssertUnwindSafe(|| body(&mut *border))).unwrap_or_else(|panic| {
         border.panic = Some(panic);
         panicked
     })

@@ -67,12 +67,10 @@ impl EvpAead {
         }
         // The length −1 sets the whole IV (`EVP_CTRL_GCM_SET_IV_FIXED` with −1).
         let iv = octets(c"tlsivfixed", nonce.as_ptr().cast_mut(), usize::MAX);
-        let end = || octets_end();
-        let params = match tag {
-            Some(tag) => [iv, octets(c"tag", tag.as_ptr().cast_mut(), TAG), end()],
-            None => [iv, end(), end()],
-        };
-        self.set_params(&params)
+        match tag {
+            Some(tag) => self.set_params(&[iv, octets(c"tag", tag.as_ptr().cast_mut(), TAG), octets_end()]),
+            None => self.set_params(&[iv, octets_end()]),
+        }
     }
 
     fn begin_by_init(&mut self, nonce: &[u8; 12], tag: Option<&[u8; TAG]>) -> Result<(), AeadFailure> {
@@ -83,15 +81,26 @@ impl EvpAead {
             return Err(AeadFailure);
         }
         match tag {
-            Some(tag) => self.set_params(&[octets(c"tag", tag.as_ptr().cast_mut(), TAG), octets_end(), octets_end()]),
+            Some(tag) => self.set_params(&[octets(c"tag", tag.as_ptr().cast_mut(), TAG), octets_end()]),
             None => Ok(()),
         }
     }
 
-    fn set_params(&mut self, params: &[ffi::OSSL_PARAM; 3]) -> Result<(), AeadFailure> {
+    /// `params` is ended by [`octets_end`].
+    fn set_params(&mut self, params: &[ffi::OSSL_PARAM]) -> Result<(), AeadFailure> {
         // SAFETY: the context is live; the array is ended by an empty key, and what it points to outlives the call.
         let ok = unsafe { sys::EVP_CIPHER_CTX_set_params(self.ctx.as_ptr(), params.as_ptr()) };
         if ok == 1 { Ok(()) } else { Err(AeadFailure) }
+    }
+
+    /// Seals `piece` to the start of `text`, and returns what is behind it.
+    #[inline]
+    fn seal_piece<'t>(&mut self, piece: &[u8], text: &'t mut [u8]) -> Result<&'t mut [u8], AeadFailure> {
+        let (here, rest) = text.split_at_mut_checked(piece.len()).ok_or(AeadFailure)?;
+        if !piece.is_empty() {
+            self.cipher(here.as_mut_ptr(), piece.as_ptr(), piece.len())?;
+        }
+        Ok(rest)
     }
 
     fn aad(&mut self, aad: &[u8]) -> Result<(), AeadFailure> {
@@ -135,11 +144,15 @@ impl RecordAead for EvpAead {
         self.begin(nonce, None)?;
         self.aad(aad)?;
         let (mut text, tag) = out.split_last_chunk_mut::<TAG>().ok_or(AeadFailure)?;
-        for piece in plain.pieces().chain((!tail.is_empty()).then_some(tail)) {
-            let (here, rest) = text.split_at_mut_checked(piece.len()).ok_or(AeadFailure)?;
-            self.cipher(here.as_mut_ptr(), piece.as_ptr(), piece.len())?;
-            text = rest;
+        match plain.as_one() {
+            Some(piece) => text = self.seal_piece(piece, text)?,
+            None => {
+                for piece in plain.pieces() {
+                    text = self.seal_piece(piece, text)?;
+                }
+            }
         }
+        self.seal_piece(tail, text)?;
         self.end()?;
         self.put_tag(tag)
     }

@@ -183,8 +183,7 @@ impl Tls {
         let ssl = self.ssl.as_ptr();
         // SAFETY: the SSL is live and its read BIO is the one `new` gave it.
         let bio = unsafe { sys::SSL_get_rbio(ssl) };
-        // SAFETY: no precondition: this thread's queue.
-        unsafe { ffi::ERR_clear_error() };
+        drain();
         // SAFETY: the BIO is live; the border outlives this call and is reached only through the BIO until the
         // pointer is taken back below (U1).
         unsafe { ffi::BIO_set_data(bio, ptr::from_mut(border).cast()) };

@@ -12,16 +12,29 @@ pub struct Gather<'a> {
 
 impl<'a> Gather<'a> {
     /// One piece.
+    #[inline]
     pub const fn one(bytes: &'a [u8]) -> Gather<'a> {
         Gather { first: bytes, rest: &[], len: bytes.len() }
     }
 
     /// Several pieces, in order.
     pub fn many(slices: &'a [IoSlice<'a>]) -> Gather<'a> {
-        Gather { first: &[], rest: slices, len: slices.iter().map(|s| s.len()).sum() }
+        let len = slices.iter().map(|s| s.len()).sum();
+        let (first, rest): (&[u8], _) = match slices.split_first() {
+            Some((first, rest)) => (first, rest),
+            None => (&[], slices),
+        };
+        Gather { first, rest, len }
+    }
+
+    /// All of it, if it lies in one piece.
+    #[inline]
+    pub fn as_one(&self) -> Option<&'a [u8]> {
+        self.first.get(..self.len)
     }
 
     /// Bytes in all.
+    #[inline]
     pub const fn len(&self) -> usize {
         self.len
     }
@@ -32,12 +45,14 @@ impl<'a> Gather<'a> {
     }
 
     /// Takes the first `n` bytes off (all there are, if fewer) and returns them.
+    #[inline]
     pub fn take(&mut self, n: usize) -> Gather<'a> {
         let taken = Gather { len: n.min(self.len), ..*self };
         self.advance(taken.len);
         taken
     }
 
+    #[inline]
     fn advance(&mut self, mut n: usize) {
         self.len -= n;
         while n > self.first.len() {

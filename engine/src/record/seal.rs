@@ -75,10 +75,14 @@ impl Sealer {
         let (head, body) = record.split_first_chunk_mut::<HEADER>().ok_or(AeadFailure)?;
         match self.shape.version {
             Version::Tls13 => {
-                let mut tail = [0; 1 + MAX_PADDING];
-                tail[0] = content_type;
                 *head = header(APPLICATION_DATA, body.len());
-                self.aead.seal(&nonce, head, plain, &tail[..=padding], body)?;
+                if padding == 0 {
+                    self.aead.seal(&nonce, head, plain, &[content_type], body)?;
+                } else {
+                    let mut tail = [0; 1 + MAX_PADDING];
+                    tail[0] = content_type;
+                    self.aead.seal(&nonce, head, plain, &tail[..=padding], body)?;
+                }
             }
             Version::Tls12 => {
                 *head = header(content_type, body.len());

@@ -1,5 +1,10 @@
-//! The test rig: identities, contexts and pairs of joined connections.
+//! The test rig: identities, contexts, pairs of joined connections, and peers that misbehave.
 
 pub mod contexts;
+pub mod forge;
 pub mod identity;
+pub mod mode;
+pub mod native;
 pub mod pair;
+pub mod stock;
+pub mod wire;

@@ -53,7 +53,7 @@ pub struct Pair {
 impl Pair {
     /// A pair that has not spoken yet; the client expects `localhost`.
     pub fn new(client: &SslContext, server: &SslContext, options: &Options) -> Pair {
-        Pair::with(client, server, options, options, pool(BUDGET))
+        Pair::with(client, server, options, options, crate::mode::usual_pool())
     }
 
     /// [`new`](Self::new) with the choices of each end, and memory from `pool`.
@@ -98,6 +98,16 @@ impl Pair {
                 return (client, server);
             }
         }
+    }
+
+    /// [`settle`](Self::settle) where neither end fails; what the client saw, and what the server saw.
+    ///
+    /// # Panics
+    ///
+    /// If either end fails.
+    pub fn settled(&mut self) -> (Vec<Seen>, Vec<Seen>) {
+        let (client, server) = self.settle();
+        (client.expect("the client is well"), server.expect("the server is well"))
     }
 
     /// Moves all there is to move from the client to the server, and returns what the server then sees.

@@ -1,0 +1,5 @@
+//! What the two examples share: a connection joined to a socket, what can go wrong, and what is said about it.
+
+pub(crate) mod choices;
+pub(crate) mod failure;
+pub(crate) mod link;

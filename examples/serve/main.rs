@@ -1,0 +1,105 @@
+//! An HTTP/1.1 server over TLS: a thread per connection, blocking sockets, and memory from one pool for all of them.
+//!
+//! ```text
+//! cargo run --example serve -- --listen 127.0.0.1:4433
+//! ```
+
+use std::io::{self, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::process::ExitCode;
+use std::thread::{self, Scope};
+use std::time::Duration;
+
+use arenatls::{ArenaPool, Budget};
+
+mod args;
+#[path = "../common/mod.rs"]
+mod common;
+mod context;
+mod identity;
+mod reply;
+mod request;
+mod worker;
+
+use args::{Args, HELP};
+use common::failure::Failure;
+use identity::Identity;
+use worker::Shared;
+
+/// Memory of one connection (bytes).
+const PER_CONNECTION: usize = 64 * 1024;
+/// Connections at a time.
+const CONNECTIONS: usize = 512;
+
+fn main() -> ExitCode {
+    match Args::parse(lexopt::Parser::from_env()) {
+        Ok(None) => {
+            say(HELP.trim_end());
+            ExitCode::SUCCESS
+        }
+        Ok(Some(args)) => finish(serve(&args)),
+        Err(failure) => finish(Err(failure)),
+    }
+}
+
+fn finish(outcome: Result<(), Failure>) -> ExitCode {
+    outcome.map_or_else(
+        |failure| {
+            failure.report("serve");
+            failure.exit_code()
+        },
+        |()| ExitCode::SUCCESS,
+    )
+}
+
+fn serve(args: &Args) -> Result<(), Failure> {
+    let made = if args.identity.is_none() { Some(Identity::make()?) } else { None };
+    let shared = Shared {
+        context: context::build(args, made.as_ref())?,
+        pool: ArenaPool::with_limit(Budget::bytes(PER_CONNECTION), CONNECTIONS),
+        options: args.options,
+        timeout: args.timeout,
+    };
+    let listener = listen(&args.listen)?;
+    let address = listener.local_addr().map_err(|cause| Failure::Network { doing: "learn the address", cause })?;
+    say(&format!("listening on {address}"));
+    if let Some(identity) = made {
+        say(&format!("for clients to trust: {}", identity.write_ca()?.display()));
+    }
+    thread::scope(|scope| accept_for_ever(scope, &listener, &shared))
+}
+
+fn listen(address: &str) -> Result<TcpListener, Failure> {
+    let doing = || format!("listen on {address}");
+    TcpListener::bind(address).map_err(|cause| Failure::Local { doing: doing(), cause: cause.into() })
+}
+
+fn accept_for_ever<'scope>(scope: &'scope Scope<'scope, '_>, listener: &TcpListener, shared: &'scope Shared) -> ! {
+    for number in 1_u64.. {
+        match listener.accept() {
+            Ok((socket, peer)) => start(scope, shared, socket, format!("#{number} {peer}")),
+            Err(error) => {
+                // Out of descriptors, say: some connection has to end first.
+                say(&format!("#{number}: cannot accept: {error}"));
+                thread::sleep(Duration::from_millis(100));
+            }
+        }
+    }
+    unreachable!("there are not that many connections")
+}
+
+fn start<'scope>(scope: &'scope Scope<'scope, '_>, shared: &'scope Shared, socket: TcpStream, name: String) {
+    let thread = thread::Builder::new().name(name.clone());
+    let started = thread.spawn_scoped(scope, move || {
+        let name = thread::current().name().unwrap_or_default().to_owned();
+        worker::run(shared, socket, &name);
+    });
+    if let Err(error) = started {
+        say(&format!("{name}: turned away, no thread for it: {error}"));
+    }
+}
+
+/// Prints a line. That nobody reads it must not end a connection.
+pub(crate) fn say(line: &str) {
+    let _ = writeln!(io::stdout(), "{line}");
+}
