@@ -78,6 +78,15 @@ impl Wire {
         self.ends.clear();
     }
 
+    /// Changes one bit of the byte pushed last.
+    ///
+    /// # Panics
+    ///
+    /// Panics if nothing was pushed.
+    pub fn spoil(&mut self) {
+        self.memory[self.pushed - 1] ^= 1;
+    }
+
     /// Bytes pushed and not yet pulled.
     #[must_use]
     pub fn len(&self) -> usize {

@@ -91,16 +91,13 @@ pub enum Error {
         /// What OpenSSL's error queue held.
         native: Native,
     },
-    /// The connection was given up with `abort`.
-    #[error("the connection was aborted by its owner")]
-    Aborted,
 }
 
 impl Error {
     /// Who has to act on it.
     pub fn blame(&self) -> Blame {
         match self {
-            Error::Illegal(_) | Error::Misuse(_) | Error::TooSmall { .. } | Error::Aborted => Blame::Caller,
+            Error::Illegal(_) | Error::Misuse(_) | Error::TooSmall { .. } => Blame::Caller,
             Error::PeerAlert(_)
             | Error::Certificate { .. }
             | Error::Protocol(_)

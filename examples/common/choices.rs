@@ -8,9 +8,6 @@ use openssl::ssl::{SslContextBuilder, SslFiletype};
 
 use super::failure::Failure;
 
-/// The only protocol that the examples speak above TLS.
-pub(crate) const HTTP_1_1: &[u8] = b"http/1.1";
-
 /// How long a peer may keep us waiting, if nobody says otherwise.
 pub(crate) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(15);
 

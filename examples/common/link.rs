@@ -87,21 +87,17 @@ impl<'memory> Link<'memory> {
         }
     }
 
-    /// Sends all of `pieces`, gathered into as few records as they fit. Where the peer takes no more, the rest is
-    /// dropped; what [`next`](Self::next) reads then tells why.
-    pub(crate) fn send(&mut self, mut pieces: &mut [IoSlice<'_>]) -> Result<(), Failure> {
+    /// Sends all of `pieces`, gathered into as few records as they fit. False if the peer takes no more: what
+    /// [`next`](Self::next) then reads may say why.
+    pub(crate) fn send(&mut self, mut pieces: &mut [IoSlice<'_>]) -> Result<bool, Failure> {
         while !pieces.is_empty() {
             match self.connection.write_vectored(pieces)? {
                 Progress::Done(n) => IoSlice::advance_slices(&mut pieces, n),
                 Progress::Want(_) => self.flush()?,
             }
         }
-        self.flush()
-    }
-
-    /// True once the peer takes no more.
-    pub(crate) fn is_mute(&self) -> bool {
-        self.mute.is_some()
+        self.flush()?;
+        Ok(self.mute.is_none())
     }
 
     /// Ends it: close_notify where that is still possible, the end of our direction, and then whatever the peer still

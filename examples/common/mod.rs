@@ -2,4 +2,5 @@
 
 pub(crate) mod choices;
 pub(crate) mod failure;
+pub(crate) mod http;
 pub(crate) mod link;

@@ -35,8 +35,9 @@ fn prepare(args: &Args) -> Result<SslContextBuilder, ErrorStack> {
     builder.set_num_tickets(2)?;
     // Without a name of their own, sessions with a client certificate could not be resumed.
     builder.set_session_id_context(b"arenatls serve")?;
-    let ours = args.alpn.clone();
-    builder.set_alpn_select_callback(move |_, theirs| select_next_proto(&ours, theirs).ok_or(AlpnError::ALERT_FATAL));
+    // The protocol chosen is named by a slice of this list, which lives as long as the process: one list a run.
+    let ours: &[u8] = args.alpn.clone().leak();
+    builder.set_alpn_select_callback(move |_, theirs| select_next_proto(ours, theirs).ok_or(AlpnError::ALERT_FATAL));
     Ok(builder)
 }
 

@@ -54,6 +54,7 @@ fn finish(outcome: Result<(), Failure>) -> ExitCode {
 
 fn serve(args: &Args) -> Result<(), Failure> {
     let made = if args.identity.is_none() { Some(Identity::make()?) } else { None };
+    let ca_file = made.as_ref().map(Identity::write_ca).transpose()?;
     let shared = Shared {
         context: context::build(args, made.as_ref())?,
         pool: ArenaPool::with_limit(Budget::bytes(PER_CONNECTION), CONNECTIONS),
@@ -63,8 +64,8 @@ fn serve(args: &Args) -> Result<(), Failure> {
     let listener = listen(&args.listen)?;
     let address = listener.local_addr().map_err(|cause| Failure::Network { doing: "learn the address", cause })?;
     say(&format!("listening on {address}"));
-    if let Some(identity) = made {
-        say(&format!("for clients to trust: {}", identity.write_ca()?.display()));
+    if let Some(file) = ca_file {
+        say(&format!("for clients to trust: {}", file.display()));
     }
     thread::scope(|scope| accept_for_ever(scope, &listener, &shared))
 }
@@ -75,7 +76,9 @@ fn listen(address: &str) -> Result<TcpListener, Failure> {
 }
 
 fn accept_for_ever<'scope>(scope: &'scope Scope<'scope, '_>, listener: &TcpListener, shared: &'scope Shared) -> ! {
-    for number in 1_u64.. {
+    let mut number = 0_u64;
+    loop {
+        number += 1;
         match listener.accept() {
             Ok((socket, peer)) => start(scope, shared, socket, format!("#{number} {peer}")),
             Err(error) => {
@@ -85,15 +88,11 @@ fn accept_for_ever<'scope>(scope: &'scope Scope<'scope, '_>, listener: &TcpListe
             }
         }
     }
-    unreachable!("there are not that many connections")
 }
 
 fn start<'scope>(scope: &'scope Scope<'scope, '_>, shared: &'scope Shared, socket: TcpStream, name: String) {
-    let thread = thread::Builder::new().name(name.clone());
-    let started = thread.spawn_scoped(scope, move || {
-        let name = thread::current().name().unwrap_or_default().to_owned();
-        worker::run(shared, socket, &name);
-    });
+    let label = name.clone();
+    let started = thread::Builder::new().spawn_scoped(scope, move || worker::run(shared, socket, &label));
     if let Err(error) = started {
         say(&format!("{name}: turned away, no thread for it: {error}"));
     }

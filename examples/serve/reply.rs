@@ -56,8 +56,8 @@ impl Reply {
         Reply { code, body: Body::Text(format!("{why}\n")), keep_alive: false }
     }
 
-    /// Sends it; head and body are one record where they fit one.
-    pub(crate) fn send(&self, link: &mut Link<'_>, head_only: bool) -> Result<(), Failure> {
+    /// Sends it; head and body are one record where they fit one. False if the peer takes no more.
+    pub(crate) fn send(&self, link: &mut Link<'_>, head_only: bool) -> Result<bool, Failure> {
         let head = self.head();
         match &self.body {
             _ if head_only => link.send(&mut [IoSlice::new(head.as_bytes())]),
@@ -84,10 +84,10 @@ impl Reply {
 }
 
 /// The head with the first of the body, then four slices of it at a time: the engine gathers them into full records.
-fn send_pattern(link: &mut Link<'_>, head: &str, n: u64) -> Result<(), Failure> {
+fn send_pattern(link: &mut Link<'_>, head: &str, n: u64) -> Result<bool, Failure> {
     let mut left = n;
     let mut head = head.as_bytes();
-    while !link.is_mute() && (left > 0 || !head.is_empty()) {
+    loop {
         let mut piece = || {
             let n = usize::try_from(left).unwrap_or(usize::MAX).min(PATTERN.len());
             left -= n as u64;
@@ -95,10 +95,11 @@ fn send_pattern(link: &mut Link<'_>, head: &str, n: u64) -> Result<(), Failure> 
         };
         let mut pieces = [IoSlice::new(head), piece(), piece(), piece(), piece()];
         link.expect("taking the answer");
-        link.send(&mut pieces)?;
+        if !link.send(&mut pieces)? || left == 0 {
+            return Ok(left == 0);
+        }
         head = &[];
     }
-    Ok(())
 }
 
 fn reason(code: u16) -> &'static str {

@@ -1,6 +1,8 @@
 //! Reading a request: as much of HTTP/1.1 as it takes to answer GET and HEAD, and to refuse the rest well.
 
-use httparse::{EMPTY_HEADER, Error as Bad, Header, Status};
+use httparse::{EMPTY_HEADER, Error as Bad, Status};
+
+use crate::common::http::{keeps_alive, values};
 
 /// Longest head of a request (bytes).
 pub(crate) const MAX_HEAD: usize = 16 * 1024;
@@ -49,16 +51,5 @@ fn judge(request: &httparse::Request<'_, '_>, length: usize) -> Request {
     if has_body {
         return Request::Refused { code: 400, why: "a request with a body is not served here" };
     }
-    Request::Get { path: path.into(), length, head_only: method == "HEAD", keep_alive: keeps_alive(fields, version) }
-}
-
-/// RFC 9112 §9.3.
-fn keeps_alive(fields: &[Header<'_>], version: u8) -> bool {
-    let options = || values(fields, "connection").flat_map(|value| value.split(|byte| *byte == b','));
-    let says = |option: &str| options().any(|value| value.trim_ascii().eq_ignore_ascii_case(option.as_bytes()));
-    !says("close") && (version == 1 || says("keep-alive"))
-}
-
-fn values<'f>(fields: &'f [Header<'_>], name: &str) -> impl Iterator<Item = &'f [u8]> {
-    fields.iter().filter(move |field| field.name.eq_ignore_ascii_case(name)).map(|field| field.value)
+    Request::Get { path: path.into(), length, head_only: method == "HEAD", keep_alive: keeps_alive(fields, Some(version)) }
 }

@@ -6,8 +6,9 @@ use std::time::Duration;
 use arenatls::{ArenaPool, Connection, Options};
 use openssl::ssl::{Ssl, SslContext};
 
-use crate::common::choices::{self, HTTP_1_1};
+use crate::common::choices;
 use crate::common::failure::Failure;
+use crate::common::http;
 use crate::common::link::{Link, Turn};
 use crate::reply::Reply;
 use crate::request::Request;
@@ -50,7 +51,7 @@ fn converse(link: &mut Link<'_>, name: &str, requests: &mut u64) -> Result<(), F
     link.handshake()?;
     let facts = choices::facts(link.connection());
     say(&format!("{name}: {facts}"));
-    speaks_http(link)?;
+    http::is_agreed_on(link.connection())?;
     let mut pending = Vec::new();
     while let Some(request) = receive(link, &mut pending)? {
         *requests += 1;
@@ -89,16 +90,5 @@ fn receive(link: &mut Link<'_>, pending: &mut Vec<u8>) -> Result<Option<Request>
         if link.next(|bytes| pending.extend_from_slice(bytes))? == Turn::Closed {
             return if pending.is_empty() { Ok(None) } else { Err(Failure::Http("half a request, then the end".into())) };
         }
-    }
-}
-
-/// The protocol agreed on may be one that was offered on the command line and is not spoken here.
-fn speaks_http(link: &Link<'_>) -> Result<(), Failure> {
-    match link.connection().ssl().selected_alpn_protocol() {
-        None | Some(HTTP_1_1) => Ok(()),
-        Some(other) => Err(Failure::Http(format!(
-            "{} was agreed on, as --alpn allows, but this example speaks only http/1.1",
-            String::from_utf8_lossy(other)
-        ))),
     }
 }

@@ -133,6 +133,8 @@ const fn other(name: &'static str, role: Role, connect: Connect) -> Subject {
 
 #[cfg(test)]
 mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
     use super::*;
     use crate::measure::check;
     use crate::setting::{Parties, Suite};
@@ -152,6 +154,25 @@ mod tests {
                 for length in [1, 64, 1024, MAX_PLAINTEXT] {
                     check(&mut *pair, &mut wire, length, subject.name);
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn nobody_but_the_wire_opens_a_record_that_was_changed() {
+        let parties = Parties::new();
+        let protecting = |subject: &&Subject| subject.name != "wire-only";
+        for suite in Suite::ALL {
+            let setting = Setting { suite, parties: &parties };
+            for subject in SUBJECTS.iter().filter(protecting) {
+                let mut pair = (subject.connect)(&setting);
+                let mut wire = Wire::new();
+                pair.write(b"genuine", &mut wire);
+                wire.spoil();
+                let mut shown = 0;
+                let read = AssertUnwindSafe(|| pair.read(&mut wire, &mut |piece| shown += piece.len()));
+                let refused = catch_unwind(read).is_err();
+                assert!(refused && shown == 0, "{} {}, {suite:?}", subject.name, subject.protection);
             }
         }
     }

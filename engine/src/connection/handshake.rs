@@ -39,7 +39,7 @@ impl<B: Backend> Connection<B> {
                 self.want = None;
                 Ok(Step::Nothing)
             }
-            State::Failed => Err(self.cause.clone().unwrap_or(Error::Aborted)),
+            State::Failed => Err(self.cause.clone().unwrap_or_else(|| self.bug("a failure without a cause"))),
         }
     }
 

@@ -2,10 +2,13 @@
 
 use std::io::IoSlice;
 
+use zeroize::Zeroize as _;
+
 use super::Connection;
 use super::outbound::MAX_LIBRARY_OVERHEAD;
 use crate::backend::Backend;
 use crate::error::Error;
+use crate::ffi::bio::Border;
 use crate::ffi::tls::Outcome;
 use crate::record::gather::Gather;
 use crate::record::keys::Version;
@@ -13,8 +16,9 @@ use crate::record::{APPLICATION_DATA, CONTROL_RESERVE, HEADER};
 use crate::state::Trigger;
 use crate::want::{Progress, Want};
 
-/// Two records (TLS 1.0's empty one before each) at their worst, beside the plaintext (bytes).
-const LIBRARY_ROOM: usize = 2 * (HEADER + MAX_LIBRARY_OVERHEAD);
+/// What OpenSSL needs beside the plaintext: two records' worth of overhead (TLS 1.0 sends an empty one before each), and
+/// the reserve (bytes).
+const LIBRARY_ROOM: usize = 2 * (HEADER + MAX_LIBRARY_OVERHEAD) + CONTROL_RESERVE;
 
 impl<B: Backend> Connection<B> {
     /// Protects as much of `plaintext` as the output has room for, in whole records: `Done(n)` means that `n` bytes
@@ -120,16 +124,41 @@ impl<B: Backend> Connection<B> {
     }
 
     fn write_library(&mut self, piece: Gather<'_>) -> Result<usize, Error> {
-        // OpenSSL takes one slice; a gathered record is made of as many records as it has pieces.
-        let Some(piece) = piece.pieces().next() else { return Ok(0) };
-        if self.backend.room(piece.len() + LIBRARY_ROOM + CONTROL_RESERVE).is_empty() {
-            return Ok(0);
-        }
-        match self.native(|tls, border| tls.write(border, piece)) {
+        let outcome = match piece.as_one() {
+            Some(plain) if self.backend.room(plain.len() + LIBRARY_ROOM).is_empty() => return Ok(0),
+            Some(plain) => self.native(|tls, border| tls.write(border, plain)),
+            None => match self.write_joined(piece) {
+                Some(outcome) => outcome,
+                // Not even one piece, then.
+                None => return piece.pieces().next().map_or(Ok(0), |first| self.write_library(Gather::one(first))),
+            },
+        };
+        match outcome {
             Ok(Outcome::Done(n)) => Ok(n),
             Ok(_) => Err(self.bug("OpenSSL was given room for a record and wants more")),
             Err(error) => Err(self.fail(error)),
         }
+    }
+
+    /// OpenSSL takes one slice, so several are joined for it, at the end of the room that the record is made in;
+    /// `None` if there is no room for both.
+    fn write_joined(&mut self, piece: Gather<'_>) -> Option<Result<Outcome, Error>> {
+        let room = self.backend.room(2 * piece.len() + LIBRARY_ROOM);
+        let (room, joined) = room.split_at_mut_checked(room.len().checked_sub(piece.len())?)?;
+        if room.is_empty() {
+            return None;
+        }
+        let mut at = 0;
+        for part in piece.pieces() {
+            joined[at..at + part.len()].copy_from_slice(part);
+            at += part.len();
+        }
+        let mut border = Border::new(room, &mut self.outbound, &mut self.inbound);
+        let outcome = self.tls.write(&mut border, joined);
+        let put = border.put;
+        joined.zeroize();
+        self.backend.commit(put);
+        Some(outcome)
     }
 
     /// Replaces our sending keys (RFC 8446 §4.6.3), and asks the peer to replace its own if `ask_peer`. The KeyUpdate

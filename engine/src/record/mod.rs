@@ -33,6 +33,8 @@ pub mod open;
 #[cfg(feature = "ring")]
 mod ring;
 pub mod seal;
+#[cfg(test)]
+mod tests;
 
 use keys::{Suite, Version};
 
