@@ -104,7 +104,7 @@ impl<B: Backend> Connection<B> {
             Err(bad) => return Err(self.refuse(bad.into())),
         };
         let ended = self.backend.input_ended();
-        let ports = self.backend.ports(CONTROL_RESERVE);
+        let ports = self.backend.ports(CONTROL_RESERVE + usize::from(self.want == Some(Want::Drain)));
         let mut border = Border::new(ports.room, &mut self.outbound, &mut self.inbound);
         border.show(&ports.input[front.start..front.end]);
         border.ended = ended && front.record == ports.input.len();

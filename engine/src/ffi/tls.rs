@@ -51,14 +51,14 @@ impl Tls {
         let bio = bio::new_bio().map_err(BuildError::Native)?;
         // SAFETY: both live; SSL_set_bio takes over the one reference when both ends are the same BIO.
         unsafe { ffi::SSL_set_bio(raw, bio, bio) };
-        let mut options = u64::from(ffi::SSL_OP_NO_RENEGOTIATION);
+        let mut options = ffi::SSL_OP_NO_RENEGOTIATION;
         if offer_keys {
             options |= sys::SSL_OP_ENABLE_KTLS;
         }
         // SAFETY: `ssl` is live.
         unsafe { sys::SSL_set_options(raw, options) };
         // SAFETY: `ssl` is live. Without it, truncation would look like a clean end.
-        unsafe { sys::SSL_clear_options(raw, u64::from(ffi::SSL_OP_IGNORE_UNEXPECTED_EOF)) };
+        unsafe { sys::SSL_clear_options(raw, ffi::SSL_OP_IGNORE_UNEXPECTED_EOF) };
         if !offer_keys {
             // SAFETY: `ssl` is live.
             unsafe { sys::SSL_clear_options(raw, sys::SSL_OP_ENABLE_KTLS) };

@@ -128,7 +128,7 @@ impl Mode {
         Terms::default().version(self.version).suite(suite)
     }
 
-    /// A client's context, still open. Its key exchange is X25519 alone, so that flights are as small as they were
+    /// A client's context, still open. Its key exchange is X25519 (P-256 for signatures in TLS 1.2), so that flights are as small as they were
     /// before post-quantum groups.
     ///
     /// # Panics
@@ -137,7 +137,7 @@ impl Mode {
     #[must_use]
     pub fn client_builder(&self) -> SslContextBuilder {
         let mut builder = contexts::client_builder(authority(), &self.terms());
-        builder.set_groups_list("X25519").expect("a group");
+        builder.set_groups_list("X25519:P-256").expect("a group");
         builder
     }
 
