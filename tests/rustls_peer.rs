@@ -17,44 +17,65 @@ mod peer;
 
 use peer::{Conversation, Peer, SUITES, converse};
 
-type Rustls = rustls::Connection;
+/// rustls's end, and what it has read.
+struct Rustls {
+    connection: rustls::Connection,
+    received: Vec<u8>,
+}
+
+impl Rustls {
+    fn client(config: &Arc<ClientConfig>) -> Rustls {
+        let name = "localhost".try_into().expect("a name");
+        Rustls::over(ClientConnection::new(Arc::clone(config), name).expect("a client").into())
+    }
+
+    fn server(config: &Arc<ServerConfig>) -> Rustls {
+        Rustls::over(ServerConnection::new(Arc::clone(config)).expect("a server").into())
+    }
+
+    fn over(mut connection: rustls::Connection) -> Rustls {
+        connection.set_buffer_limit(None);
+        Rustls { connection, received: Vec::new() }
+    }
+}
 
 impl Peer for Rustls {
     fn handshake(&mut self) -> bool {
-        self.process_new_packets().expect("rustls's handshake");
-        !self.is_handshaking()
+        !self.connection.is_handshaking()
     }
 
     fn write(&mut self, data: &[u8]) {
-        self.writer().write_all(data).expect("rustls writes");
+        self.connection.writer().write_all(data).expect("rustls writes");
     }
 
     fn read(&mut self) -> (Vec<u8>, bool) {
-        let state = self.process_new_packets().expect("rustls reads");
-        let mut data = vec![0; state.plaintext_bytes_to_read()];
-        self.reader().read_exact(&mut data).expect("rustls holds so much");
-        (data, state.peer_has_closed())
+        let state = self.connection.process_new_packets().expect("rustls reads");
+        (std::mem::take(&mut self.received), state.peer_has_closed())
     }
 
     fn update_keys(&mut self) {
-        self.refresh_traffic_keys().expect("rustls updates its keys");
+        self.connection.refresh_traffic_keys().expect("rustls updates its keys");
     }
 
     fn close(&mut self) {
-        self.send_close_notify();
+        self.connection.send_close_notify();
     }
 
     fn feed(&mut self, mut bytes: &[u8]) {
         while !bytes.is_empty() {
-            self.read_tls(&mut bytes).expect("rustls takes ciphertext");
-            self.process_new_packets().expect("rustls reads");
+            self.connection.read_tls(&mut bytes).expect("rustls takes ciphertext");
+            let state = self.connection.process_new_packets().expect("rustls reads");
+            // It holds no more than a record or so.
+            let mut data = vec![0; state.plaintext_bytes_to_read()];
+            self.connection.reader().read_exact(&mut data).expect("rustls holds so much");
+            self.received.extend(data);
         }
     }
 
     fn take(&mut self) -> Vec<u8> {
         let mut bytes = Vec::new();
-        while self.wants_write() {
-            self.write_tls(&mut bytes).expect("rustls gives ciphertext");
+        while self.connection.wants_write() {
+            self.connection.write_tls(&mut bytes).expect("rustls gives ciphertext");
         }
         bytes
     }
@@ -116,15 +137,6 @@ fn server_config(version: SslVersion, suite: &str, is_mutual: bool) -> ServerCon
     builder.with_single_cert(chain, key).expect("an identity")
 }
 
-fn rustls_client(config: &Arc<ClientConfig>) -> Rustls {
-    let name = "localhost".try_into().expect("a name");
-    ClientConnection::new(Arc::clone(config), name).expect("a client").into()
-}
-
-fn rustls_server(config: &Arc<ServerConfig>) -> Rustls {
-    ServerConnection::new(Arc::clone(config)).expect("a server").into()
-}
-
 fn connect(context: &SslContext, session: Option<&SslSession>, options: Options, theirs: Rustls) -> Conversation<Rustls> {
     let mut ssl = Ssl::new(context).expect("an Ssl");
     if let Some(session) = session {
@@ -150,7 +162,7 @@ fn terms(version: SslVersion, suite: &'static str) -> Terms {
 fn our_client_and_its_server_understand_each_other() {
     converse(|version, suite, options| {
         let server = Arc::new(server_config(version, suite, false));
-        connect(&contexts::client(authority(), &terms(version, suite)), None, options, rustls_server(&server))
+        connect(&contexts::client(authority(), &terms(version, suite)), None, options, Rustls::server(&server))
     });
 }
 
@@ -158,7 +170,7 @@ fn our_client_and_its_server_understand_each_other() {
 fn our_server_and_its_client_understand_each_other() {
     converse(|version, suite, options| {
         let client = Arc::new(client_config(version, suite, None));
-        accept(&contexts::server(identity(), &terms(version, suite)), options, rustls_client(&client))
+        accept(&contexts::server(identity(), &terms(version, suite)), options, Rustls::client(&client))
     });
 }
 
@@ -174,9 +186,10 @@ fn its_server_resumes_our_sessions() {
         let context = builder.build();
         for resumed in [false, true] {
             let session = newest.lock().expect("a session").take();
-            let both = connect(&context, session.as_ref(), Options::default(), rustls_server(&server));
+            assert_eq!(session.is_some(), resumed, "{suite}");
+            let both = connect(&context, session.as_ref(), Options::default(), Rustls::server(&server));
             assert_eq!(both.ours.ssl().session_reused(), resumed, "{suite}");
-            assert_eq!(both.theirs.handshake_kind(), Some(kind(resumed)), "{suite}");
+            assert_eq!(both.theirs.connection.handshake_kind(), Some(kind(resumed)), "{suite}");
         }
     }
 }
@@ -187,9 +200,9 @@ fn its_client_resumes_our_sessions() {
         let client = Arc::new(client_config(version, suite, None));
         let context = contexts::server(identity(), &terms(version, suite));
         for resumed in [false, true] {
-            let both = accept(&context, Options::default(), rustls_client(&client));
+            let both = accept(&context, Options::default(), Rustls::client(&client));
             assert_eq!(both.ours.ssl().session_reused(), resumed, "{suite}");
-            assert_eq!(both.theirs.handshake_kind(), Some(kind(resumed)), "{suite}");
+            assert_eq!(both.theirs.connection.handshake_kind(), Some(kind(resumed)), "{suite}");
         }
     }
 }
@@ -205,18 +218,18 @@ fn alpn_is_agreed_on_in_both_roles() {
         server.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         let mut builder = contexts::client_builder(authority(), &terms(version, suite));
         builder.set_alpn_protos(b"\x01x\x08http/1.1").expect("protocols");
-        let both = connect(&builder.build(), None, Options::default(), rustls_server(&Arc::new(server)));
+        let both = connect(&builder.build(), None, Options::default(), Rustls::server(&Arc::new(server)));
         assert_eq!(both.ours.ssl().selected_alpn_protocol(), Some(&b"http/1.1"[..]));
-        assert_eq!(both.theirs.alpn_protocol(), Some(&b"http/1.1"[..]));
+        assert_eq!(both.theirs.connection.alpn_protocol(), Some(&b"http/1.1"[..]));
 
         let mut client = client_config(version, suite, None);
         client.alpn_protocols = vec![b"x".to_vec(), b"h2".to_vec()];
         let mut builder = contexts::server_builder(identity(), &terms(version, suite));
         let ours = b"\x08http/1.1\x02h2";
         builder.set_alpn_select_callback(|_, theirs| select_next_proto(ours, theirs).ok_or(AlpnError::ALERT_FATAL));
-        let both = accept(&builder.build(), Options::default(), rustls_client(&Arc::new(client)));
+        let both = accept(&builder.build(), Options::default(), Rustls::client(&Arc::new(client)));
         assert_eq!(both.ours.ssl().selected_alpn_protocol(), Some(&b"h2"[..]));
-        assert_eq!(both.theirs.alpn_protocol(), Some(&b"h2"[..]));
+        assert_eq!(both.theirs.connection.alpn_protocol(), Some(&b"h2"[..]));
     }
 }
 
@@ -227,13 +240,13 @@ fn client_certificates_are_shown_and_checked_in_both_roles() {
         let terms = terms(version, suite);
         let server = Arc::new(server_config(version, suite, true));
         let context = contexts::mutual_client(authority(), &somebody, &terms);
-        let both = connect(&context, None, Options::default(), rustls_server(&server));
-        let shown = both.theirs.peer_certificates().expect("a certificate");
+        let both = connect(&context, None, Options::default(), Rustls::server(&server));
+        let shown = both.theirs.connection.peer_certificates().expect("a certificate");
         assert_eq!(&*shown[0], somebody.leaf_der());
 
         let client = Arc::new(client_config(version, suite, Some(&somebody)));
         let context = contexts::mutual_server(identity(), authority(), &terms);
-        let both = accept(&context, Options::default(), rustls_client(&client));
+        let both = accept(&context, Options::default(), Rustls::client(&client));
         let shown = both.ours.ssl().peer_certificate().expect("a certificate");
         assert_eq!(shown.to_der().expect("DER"), somebody.leaf_der());
     }
@@ -246,7 +259,7 @@ fn nothing_is_reported_before_its_time() {
     let context = contexts::client(authority(), &terms(SUITES[0].0, SUITES[0].1));
     let backend = usual_pool().backend().expect("memory");
     let mut ours = Connection::connect(Ssl::new(&context).expect("an Ssl"), "localhost", backend).expect("a client");
-    let mut theirs = rustls_server(&server);
+    let mut theirs = Rustls::server(&server);
     assert!(ours.poll_event().expect("a hello").is_none());
     theirs.feed(&arenatls_rig::pair::take_output(&mut ours));
     let flight = theirs.take();
@@ -254,5 +267,5 @@ fn nothing_is_reported_before_its_time() {
     assert!(ours.poll_event().expect("the flight").is_none(), "its Finished has not left");
     theirs.feed(&arenatls_rig::pair::take_output(&mut ours));
     assert!(matches!(ours.poll_event(), Ok(Some(Event::HandshakeComplete))));
-    assert!(!theirs.is_handshaking());
+    assert!(!theirs.connection.is_handshaking());
 }

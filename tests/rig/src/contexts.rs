@@ -99,9 +99,19 @@ pub fn client(authority: &Authority, terms: &Terms) -> SslContext {
 /// As [`server`].
 #[must_use]
 pub fn mutual_client(authority: &Authority, identity: &Identity, terms: &Terms) -> SslContext {
+    mutual_client_builder(authority, identity, terms).build()
+}
+
+/// [`mutual_client`], still open for callbacks and further settings.
+///
+/// # Panics
+///
+/// As [`server`].
+#[must_use]
+pub fn mutual_client_builder(authority: &Authority, identity: &Identity, terms: &Terms) -> SslContextBuilder {
     let mut builder = client_builder(authority, terms);
     present(&mut builder, identity).expect("OpenSSL takes the rig's identity");
-    builder.build()
+    builder
 }
 
 /// [`server`], still open for callbacks and further settings.
