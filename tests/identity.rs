@@ -86,7 +86,9 @@ fn a_certificate_of_a_stranger_is_refused() {
 fn no_client_is_built_without_a_name_or_without_verification() {
     let context = modes()[0].client();
     let long = [&"a".repeat(63)[..]; 4].join(".") + ".b";
-    for name in ["", ".", "a\0b", "a..b", "a b", "*.example", "a.example:443", "ünter.example", "-", &long, "1.2.3.4.5/8"] {
+    for name in
+        ["", ".", "a\0b", "a..b", "a b", "*.example", "a.example:443", "ünter.example", "-", &long, "1.2.3.4.5/8"]
+    {
         let built = client_of(&context, name, &Options::default());
         match built {
             Err(BuildError::BadName { name: told, .. }) => assert_eq!(told, name),

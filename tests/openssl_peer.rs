@@ -5,6 +5,7 @@ use std::ffi::c_int;
 use arenatls::{Connection, Options};
 use arenatls_rig::contexts::{self, Terms};
 use arenatls_rig::mode::{authority, identity, usual_pool};
+use arenatls_rig::pair::{feed_all, take_output};
 use arenatls_rig::stock::Stock;
 use foreign_types::ForeignTypeRef as _;
 use openssl::ssl::{ErrorCode, Ssl, SslVersion};
@@ -18,8 +19,9 @@ unsafe extern "C" {
     fn SSL_key_update(ssl: *mut openssl_sys::SSL, kind: c_int) -> c_int;
 }
 
-/// `SSL_KEY_UPDATE_NOT_REQUESTED`.
-const NOT_REQUESTED: c_int = 0;
+// openssl/ssl.h
+const SSL_KEY_UPDATE_NOT_REQUESTED: c_int = 0;
+const SSL_KEY_UPDATE_REQUESTED: c_int = 1;
 
 impl Peer for Stock {
     fn handshake(&mut self) -> bool {
@@ -40,9 +42,10 @@ impl Peer for Stock {
         }
     }
 
-    fn update_keys(&mut self) {
+    fn update_keys(&mut self, ask: bool) {
+        let kind = if ask { SSL_KEY_UPDATE_REQUESTED } else { SSL_KEY_UPDATE_NOT_REQUESTED };
         // SAFETY: the reference keeps the `SSL` alive, and no call on it is under way.
-        let ok = unsafe { SSL_key_update(self.ssl().as_ptr(), NOT_REQUESTED) };
+        let ok = unsafe { SSL_key_update(self.ssl().as_ptr(), kind) };
         assert_eq!(ok, 1, "stock OpenSSL updates its keys");
         assert!(Peer::handshake(self), "a KeyUpdate waits for nothing");
     }
@@ -90,4 +93,18 @@ fn our_client_and_its_server_understand_each_other() {
 #[test]
 fn our_server_and_its_client_understand_each_other() {
     converse(we_accept);
+}
+
+#[test]
+fn keys_asked_for_are_updated_at_once() {
+    for options in [Options::default(), Options::default().library_protection()] {
+        for start in [we_connect, we_accept] {
+            let mut both = start(SslVersion::TLS1_3, "TLS_AES_128_GCM_SHA256", options);
+            both.theirs.update_keys(true);
+            let request = Peer::take(&mut both.theirs);
+            assert_eq!(feed_all(&mut both.ours, &request), Ok(Vec::new()));
+            // Nothing was written, and nothing has to be: a KeyUpdate is 5 + 5 + 1 + 16 bytes.
+            assert_eq!(take_output(&mut both.ours).len(), 27, "{options:?}");
+        }
+    }
 }

@@ -16,8 +16,8 @@ pub(crate) trait Peer {
     fn write(&mut self, data: &[u8]);
     /// Reads what there is; true with it once our close_notify is there.
     fn read(&mut self) -> (Vec<u8>, bool);
-    /// Updates its sending keys.
-    fn update_keys(&mut self);
+    /// Updates its sending keys, and asks for ours to be updated if it can and `ask` says so.
+    fn update_keys(&mut self, ask: bool);
     /// Sends close_notify.
     fn close(&mut self);
     /// Ciphertext for it.
@@ -31,9 +31,9 @@ pub(crate) trait Peer {
 enum Step {
     OursWrites(usize),
     TheirsWrites(usize),
-    /// And asks for theirs, if true.
+    /// And asks the other end to do so, if true.
     OursUpdates(bool),
-    TheirsUpdates,
+    TheirsUpdates(bool),
     ToOurs(usize),
     ToTheirs(usize),
 }
@@ -45,7 +45,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         3 => data().prop_map(Step::OursWrites),
         3 => data().prop_map(Step::TheirsWrites),
         1 => any::<bool>().prop_map(Step::OursUpdates),
-        1 => Just(Step::TheirsUpdates),
+        1 => any::<bool>().prop_map(Step::TheirsUpdates),
         3 => piece().prop_map(Step::ToOurs),
         3 => piece().prop_map(Step::ToTheirs),
     ];
@@ -107,8 +107,8 @@ impl<P: Peer> Conversation<P> {
                 // "Not now" is an answer too.
                 let _: Progress<()> = self.ours.key_update(ask).expect("a KeyUpdate");
             }
-            Step::TheirsUpdates if is_tls13 => self.theirs.update_keys(),
-            Step::OursUpdates(_) | Step::TheirsUpdates => {}
+            Step::TheirsUpdates(ask) if is_tls13 => self.theirs.update_keys(ask),
+            Step::OursUpdates(_) | Step::TheirsUpdates(_) => {}
             Step::ToOurs(n) => drop(self.to_ours(n)),
             Step::ToTheirs(n) => drop(self.to_theirs(n)),
         }
@@ -146,7 +146,7 @@ impl<P: Peer> Conversation<P> {
     }
 
     /// Moves all there is, until nothing moves.
-    pub(crate) fn settle(&mut self) {
+    fn settle(&mut self) {
         while self.to_theirs(usize::MAX) + self.to_ours(usize::MAX) > 0 {}
     }
 
@@ -157,7 +157,7 @@ impl<P: Peer> Conversation<P> {
     }
 
     /// Ends it: first one end, with the other still talking, then the other.
-    fn end(&mut self, we_go_first: bool) {
+    pub(crate) fn end(&mut self, we_go_first: bool) {
         if we_go_first {
             assert_eq!(self.ours.close(), Ok(Progress::Done(())));
             self.settle_up();

@@ -61,7 +61,10 @@ impl<B: Backend> Connection<B> {
             return Err(Error::TooSmall { needed, given: out.len() });
         }
         // A KeyUpdate that falls due goes to the backend, and so before this record.
-        if !self.unblock()? || !self.keep_keys_fresh()? || self.backend.unsent() > 0 {
+        if let Some(want) = self.held_up()?.or(self.keep_keys_fresh()?) {
+            return Ok(Progress::Want(want));
+        }
+        if self.backend.unsent() > 0 {
             return Ok(Progress::Want(Want::Drain));
         }
         let sealed = self.seal_data(Gather::one(plaintext), out)?;
@@ -85,8 +88,8 @@ impl<B: Backend> Connection<B> {
         if !self.backend.input().is_empty() {
             return Err(Error::Misuse("the backend holds input that comes before this record"));
         }
-        if !self.unblock()? || !self.has_reserve() {
-            return Ok(Progress::Want(Want::Drain));
+        if let Some(want) = self.held_up()? {
+            return Ok(Progress::Want(want));
         }
         match Frame::parse(record, self.inbound.max_ciphertext()) {
             Frame::Whole { len, .. } if len == record.len() => {}
@@ -109,7 +112,7 @@ impl<B: Backend> Connection<B> {
                 return Ok(InPlace::Plaintext(text));
             }
             ALERT | HANDSHAKE | APPLICATION_DATA => {
-                self.inbound.watch = opened.content_type == HANDSHAKE;
+                self.inbound.watch_after(opened.content_type);
                 self.show_openssl(opened, record)?
             }
             other => return Err(self.refuse(BadRecord::ContentType(other).into())),

@@ -174,7 +174,8 @@ impl RecordAead for EvpAead {
         self.begin(nonce, Some(tag))?;
         self.aad(aad)?;
         if !text.is_empty() {
-            self.cipher(text.as_mut_ptr(), text.as_ptr(), text.len())?;
+            let at = text.as_mut_ptr();
+            self.cipher(at, at, text.len())?;
         }
         self.end()
     }

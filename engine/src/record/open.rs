@@ -67,6 +67,10 @@ impl Opener {
         if head[1..3] != [3, 3] {
             return Err(BadRecord::Version(u16::from_be_bytes([head[1], head[2]])));
         }
+        // Nothing but application data is protected in TLS 1.3, whatever it says it is (RFC 8446 §5.2).
+        if self.shape.version == Version::Tls13 && head[0] != APPLICATION_DATA {
+            return Err(BadRecord::ContentType(head[0]));
+        }
         let explicit = self.shape.explicit_nonce();
         if length < explicit + self.shape.inner_type() + TAG {
             return Err(BadRecord::TooShort { length });
@@ -86,9 +90,6 @@ impl Opener {
     }
 
     fn open_13(&mut self, head: &[u8; HEADER], body: &mut [u8]) -> Result<Opened, BadRecord> {
-        if head[0] != APPLICATION_DATA {
-            return Err(BadRecord::ContentType(head[0]));
-        }
         let nonce = self.shape.nonce(&self.iv, self.sequence);
         self.aead.open(&nonce, head, body).map_err(|_| BadRecord::Mac)?;
         let inner = body.len() - TAG;

@@ -100,8 +100,7 @@ pub fn usual_pool() -> &'static ArenaPool {
 /// Memory for pairs, the least there may be.
 #[must_use]
 pub fn smallest_pool() -> &'static ArenaPool {
-    static POOL: LazyLock<ArenaPool> =
-        LazyLock::new(|| ArenaPool::new(Budget::bytes(Capacities::MINIMUM.total())));
+    static POOL: LazyLock<ArenaPool> = LazyLock::new(|| ArenaPool::new(Budget::bytes(Capacities::MINIMUM.total())));
     &POOL
 }
 

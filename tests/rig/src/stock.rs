@@ -114,6 +114,15 @@ impl Stock {
         }
     }
 
+    /// Sends close_notify.
+    ///
+    /// # Panics
+    ///
+    /// If OpenSSL does not.
+    pub fn shutdown(&mut self) {
+        self.stream.shutdown().expect("a close_notify");
+    }
+
     /// The `Ssl`.
     #[must_use]
     pub fn ssl(&self) -> &SslRef {

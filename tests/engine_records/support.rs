@@ -8,10 +8,9 @@ use arenatls_rig::contexts::{self, Terms};
 use arenatls_rig::identity::Authority;
 use arenatls_rig::pair::{Conn, Pair, Seen, feed, take_output};
 use openssl::error::ErrorStack;
-use openssl::ssl::{SslContext, SslVersion};
+use openssl::ssl::{SslContext, SslContextBuilder, SslVersion};
 
-pub(crate) mod forge;
-use forge::{Forger, Suite};
+use crate::forge::{self, Forger, Suite};
 
 /// A version, a suite, and OpenSSL's name of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +35,10 @@ impl Case {
         self.version == SslVersion::TLS1_3
     }
 
+    pub(crate) fn terms(self) -> Terms {
+        Terms::default().version(self.version).suite(self.name).tickets(0)
+    }
+
     /// The contexts of this case, without tickets after the handshake.
     pub(crate) fn contexts(self) -> &'static (SslContext, SslContext) {
         &CONTEXTS[CASES.iter().position(|c| *c == self).expect("one of the cases")]
@@ -49,25 +52,44 @@ static CONTEXTS: LazyLock<Vec<(SslContext, SslContext)>> = LazyLock::new(|| {
     let ca = Authority::new("ca");
     let server = ca.server();
     let make = |case: &Case| {
-        let terms = Terms::default().version(case.version).suite(case.name).tickets(0);
-        let mut client = contexts::client_builder(&ca, &terms);
-        client.set_keylog_callback(|_, line| {
-            let mut words = line.split(' ').map(str::to_lowercase);
-            if let (Some(label), Some(random), Some(secret)) = (words.next(), words.next(), words.next()) {
-                SECRETS.lock().expect("no test panics here").insert((label, random), secret);
-            }
-        });
-        (client.build(), contexts::server(&server, &terms))
+        let mut client = contexts::client_builder(&ca, &case.terms());
+        listen(&mut client);
+        (client.build(), contexts::server(&server, &case.terms()))
     };
     CASES.iter().map(make).collect()
 });
 
-fn secret(label: &str, client: &Conn) -> Vec<u8> {
+/// Keeps the secrets of a context's connections.
+pub(crate) fn listen(client: &mut SslContextBuilder) {
+    client.set_keylog_callback(|_, line| {
+        let mut words = line.split(' ').map(str::to_lowercase);
+        if let (Some(label), Some(random), Some(secret)) = (words.next(), words.next(), words.next()) {
+            SECRETS.lock().expect("no test panics here").insert((label, random), secret);
+        }
+    });
+}
+
+/// A secret of the connection that `client` is an end of.
+pub(crate) fn secret(label: &str, client: &Conn) -> Vec<u8> {
     let mut random = [0; 32];
     client.ssl().client_random(&mut random);
     let hex: String = random.iter().map(|b| format!("{b:02x}")).collect();
     let secrets = SECRETS.lock().expect("no test panics here");
     forge::unhex(secrets.get(&(label.to_owned(), hex)).expect("a logged secret"))
+}
+
+/// Every case, end and protection; whether the records are the engine's.
+pub(crate) fn each(options: &Options, mut f: impl FnMut(&mut Live, Case, bool)) {
+    for case in CASES {
+        for victim in VICTIMS {
+            for (library, options) in [(true, options.library_protection()), (false, *options)] {
+                eprintln!("{case:?} {victim:?} library: {library}");
+                let mut live = Live::new(case, victim, &options);
+                let engine = !library && is_engine(live.victim());
+                f(&mut live, case, engine);
+            }
+        }
+    }
 }
 
 /// Which end is under test; the other is the forger's.
@@ -112,17 +134,28 @@ impl Live {
         if self.victim == Victim::Client { &mut self.pair.server } else { &mut self.pair.client }
     }
 
+    /// Hands what the victim has to send over to its peer; what that sees.
+    pub(crate) fn deliver(&mut self) -> Vec<Seen> {
+        let out = take_output(self.victim());
+        let (seen, failure) = pump(self.peer(), &out, usize::MAX);
+        assert_eq!(failure, None);
+        seen
+    }
+
     /// Feeds the victim.
     pub(crate) fn attack(&mut self, bytes: &[u8]) -> (Vec<Seen>, Option<Error>) {
         pump(self.victim(), bytes, usize::MAX)
     }
 
-    /// That the victim failed with `error` for good, and that its peer hears `alert` of it.
-    pub(crate) fn assert_failed(&mut self, error: &Error, alert: Alert) {
+    /// That the victim failed with `error` for good; what its peer hears of it.
+    pub(crate) fn failed(&mut self, error: &Error) -> Option<Alert> {
         assert_sticky(self.victim(), error);
         let out = take_output(self.victim());
-        let (_, heard) = pump(self.peer(), &out, usize::MAX);
-        assert_eq!(heard, Some(Error::PeerAlert(alert)), "after {error:?}");
+        match pump(self.peer(), &out, usize::MAX).1 {
+            None => None,
+            Some(Error::PeerAlert(alert)) => Some(alert),
+            other => panic!("the peer sees {other:?} after {error:?}"),
+        }
     }
 }
 
