@@ -11,7 +11,7 @@ use crate::ffi::bio::Border;
 use crate::record::frame::Frame;
 use crate::record::gather::Gather;
 use crate::record::open::{Opened, relabel};
-use crate::record::{ALERT, APPLICATION_DATA, CONTROL_RESERVE, HANDSHAKE, HEADER, MAX_PLAINTEXT};
+use crate::record::{ALERT, APPLICATION_DATA, CONTROL_RESERVE, HANDSHAKE, HEADER};
 use crate::state::Trigger;
 use crate::want::{Progress, Want};
 
@@ -30,9 +30,10 @@ const NOT_OURS: Error = Error::Misuse("records in the caller's own memory need E
 
 impl<B: Backend> Connection<B> {
     /// How long a record of `plaintext` bytes is once sealed, header included (bytes); `None` where OpenSSL has the
-    /// sending keys, or if no record holds that much.
+    /// sending keys, or if that is more than a record may hold
+    /// ([`Options::max_plaintext`](crate::Options::max_plaintext)).
     pub fn sealed_len(&mut self, plaintext: usize) -> Option<usize> {
-        if plaintext > MAX_PLAINTEXT {
+        if plaintext > self.options.max_plaintext {
             return None;
         }
         let padding = self.options.padding.zeros(plaintext);
@@ -56,7 +57,7 @@ impl<B: Backend> Connection<B> {
             return Err(NOT_OURS);
         }
         let needed = self.sealed_len(plaintext.len());
-        let needed = needed.ok_or(Error::Misuse("one record holds at most 16384 bytes of plaintext"))?;
+        let needed = needed.ok_or(Error::Misuse("this is more plaintext than one record may hold"))?;
         if out.len() < needed {
             return Err(Error::TooSmall { needed, given: out.len() });
         }

@@ -47,11 +47,17 @@ impl<B: Backend> Connection<B> {
         self.write_gathered(Gather::many(slices))
     }
 
-    fn write_gathered(&mut self, mut plain: Gather<'_>) -> Result<Progress<usize>, Error> {
+    fn write_gathered(&mut self, plain: Gather<'_>) -> Result<Progress<usize>, Error> {
         if plain.is_empty() {
             return Ok(Progress::Done(0));
         }
         self.check(Trigger::Write)?;
+        let progress = self.write_records(plain)?;
+        self.want = progress.want();
+        Ok(progress)
+    }
+
+    fn write_records(&mut self, mut plain: Gather<'_>) -> Result<Progress<usize>, Error> {
         let mut accepted = 0;
         while !plain.is_empty() {
             match self.write_record(plain) {

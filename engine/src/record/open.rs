@@ -56,7 +56,10 @@ impl Opener {
     /// What is wrong with it. The record's memory is then wiped; nothing of an unauthenticated record survives.
     pub(crate) fn open(&mut self, record: &mut [u8]) -> Result<Opened, BadRecord> {
         let (head, body) = record.split_first_chunk_mut::<HEADER>().ok_or(BadRecord::TooShort { length: 0 })?;
-        let head = *head;
+        self.open_body(*head, body).inspect_err(|_| body.zeroize())
+    }
+
+    fn open_body(&mut self, head: [u8; HEADER], body: &mut [u8]) -> Result<Opened, BadRecord> {
         let length = body.len();
         if self.sequence == u64::MAX {
             return Err(BadRecord::SequenceWrap);
@@ -79,11 +82,9 @@ impl Opener {
         let opened = match self.shape.version {
             Version::Tls13 => self.open_13(&head, body),
             Version::Tls12 => self.open_12(head[0], body, explicit, text),
-        }
-        .inspect_err(|_| body.zeroize())?;
+        }?;
         self.sequence += 1;
         if opened.len > MAX_PLAINTEXT {
-            body.zeroize();
             return Err(BadRecord::Overflow { length: opened.len, limit: MAX_PLAINTEXT });
         }
         Ok(Opened { offset: HEADER + explicit, ..opened })
