@@ -278,6 +278,19 @@ fn a_handshake_message_in_pieces_may_not_be_interleaved_with_data() {
 }
 
 #[test]
+fn a_certificate_request_after_the_handshake_is_unexpected() {
+    for_each_tls13_mode(|mode| {
+        let (mut pair, mut forger) = pair_and_forger(mode, Forged::Server);
+        // CertificateRequest (RFC 8446 section 4.3.2): a context of one byte, signature_algorithms.
+        let request = [13, 0, 0, 12, 1, 7, 0, 8, 0, 13, 0, 4, 0, 2, 4, 3];
+        feed(&mut pair.client, &forger.record(HANDSHAKE, &request));
+        let error = events(&mut pair.client).expect_err("the client did not offer that");
+        assert_eq!(error.blame(), Blame::Peer);
+        assert_told(&mut pair.client, &mut pair.server, &[10]);
+    });
+}
+
+#[test]
 fn content_types_that_nobody_knows_are_refused() {
     for_each_victim(|_, conn, forger, peer| {
         feed(conn, &forger.record(24, b"heartbeat"));
