@@ -209,7 +209,10 @@ fn requests_share_a_connection_and_then_its_session() {
 }
 
 /// A server of stock OpenSSL for one connection: reads a request and leaves the rest to `then`.
-fn once(context: &openssl::ssl::SslContext, then: impl FnOnce(&mut SslStream<std::net::TcpStream>) + Send + 'static) -> u16 {
+fn once(
+    context: &openssl::ssl::SslContext,
+    then: impl FnOnce(&mut SslStream<std::net::TcpStream>) + Send + 'static,
+) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = listener.local_addr().expect("an address").port();
     let ssl = Ssl::new(context).expect("an Ssl");
@@ -242,13 +245,29 @@ fn only_whole_answers_count() {
         // All that was announced is here; what comes after is nobody's business.
         ("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n0123456789", Cut, Ok("0123456789")),
         ("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n01234", Cut, Err("the connection was cut after 5 of 10 bytes")),
-        ("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n01234", CloseNotify, Err("cut short: the server closed the connection after 5 of 10")),
+        (
+            "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n01234",
+            CloseNotify,
+            Err("cut short: the server closed the connection after 5 of 10"),
+        ),
         ("HTTP/1.0 200 OK\r\n\r\nuntil the end", CloseNotify, Ok("until the end")),
-        ("HTTP/1.0 200 OK\r\n\r\nuntil the end", Cut, Err("truncated: the connection was cut after 13 bytes, without close_notify")),
+        (
+            "HTTP/1.0 200 OK\r\n\r\nuntil the end",
+            Cut,
+            Err("truncated: the connection was cut after 13 bytes, without close_notify"),
+        ),
         ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n1\r\nd\r\n0\r\n\r\n", Cut, Ok("abcd")),
-        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n", Cut, Err("cut after 3 bytes, before the last chunk")),
+        (
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n",
+            Cut,
+            Err("cut after 3 bytes, before the last chunk"),
+        ),
         ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n", CloseNotify, Err("cut short")),
-        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n\r\n", CloseNotify, Err("coding of the answer is broken")),
+        (
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n\r\n",
+            CloseNotify,
+            Err("coding of the answer is broken"),
+        ),
         ("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabcd", CloseNotify, Err("more than it had announced")),
         ("HTTP/1.1 200 OK\r\nContent-", Cut, Err("in the middle of the answer's head")),
         ("", Cut, Err("before it answered")),

@@ -22,7 +22,14 @@ impl Server {
     fn start(test: &str, options: &[&str]) -> Server {
         let files = Files::new(test);
         let mut command = example("serve");
-        command.args(["--listen", "127.0.0.1:0", "--cert", &files.path("server.pem"), "--key", &files.path("server.key")]);
+        command.args([
+            "--listen",
+            "127.0.0.1:0",
+            "--cert",
+            &files.path("server.pem"),
+            "--key",
+            &files.path("server.key"),
+        ]);
         for option in options {
             command.arg(if option.ends_with(".pem") { files.path(option) } else { (*option).to_owned() });
         }
@@ -221,7 +228,10 @@ fn s_client_resumes_in_both_versions() {
             let output = String::from_utf8_lossy(&s_client.finish().stdout).into_owned();
             assert!(output.contains(&format!("{handshake}, {version}")), "{output}");
             // An answer was read after the tickets, so both have been.
-            assert!(version == "TLSv1.2" || number == 2 || output.matches("New Session Ticket arrived").count() == 2, "{output}");
+            assert!(
+                version == "TLSv1.2" || number == 2 || output.matches("New Session Ticket arrived").count() == 2,
+                "{output}"
+            );
             assert!(server.says(number, version).contains(&format!("resumed {resumed}")));
         }
     }

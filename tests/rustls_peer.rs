@@ -138,7 +138,12 @@ fn server_config(version: SslVersion, suite: &str, is_mutual: bool) -> ServerCon
     builder.with_single_cert(chain, key).expect("an identity")
 }
 
-fn connect(context: &SslContext, session: Option<&SslSession>, options: Options, theirs: Rustls) -> Conversation<Rustls> {
+fn connect(
+    context: &SslContext,
+    session: Option<&SslSession>,
+    options: Options,
+    theirs: Rustls,
+) -> Conversation<Rustls> {
     let mut ssl = Ssl::new(context).expect("an Ssl");
     if let Some(session) = session {
         // SAFETY: both tests that resume keep one context for both connections.

@@ -6,7 +6,9 @@ use std::time::{Duration, Instant};
 
 use arenatls::{ArenaPool, Connection};
 use openssl::error::ErrorStack;
-use openssl::ssl::{Ssl, SslContext, SslContextBuilder, SslMethod, SslSession, SslSessionCacheMode, SslVerifyMode, SslVersion};
+use openssl::ssl::{
+    Ssl, SslContext, SslContextBuilder, SslMethod, SslSession, SslSessionCacheMode, SslVerifyMode, SslVersion,
+};
 
 use crate::args::Args;
 use crate::common::choices;

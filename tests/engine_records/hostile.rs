@@ -483,6 +483,7 @@ fn a_flood_of_key_updates_ends() {
             bytes.extend(live.forger.data(b"breath"));
             assert_eq!(live.attack(&bytes), (vec![Seen::Plaintext(b"breath".to_vec())], None));
             let answers = take_output(live.victim());
+            assert_eq!(record_lens(&answers), [27; 10], "an answer each");
             assert_eq!(pump(live.peer(), &answers, usize::MAX), (vec![], None));
         }
         let flood = |f: &mut Forger| {

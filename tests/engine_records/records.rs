@@ -184,6 +184,35 @@ fn no_key_protects_more_records_than_it_may() {
     });
 }
 
+#[test]
+fn a_request_for_new_keys_is_answered_at_once() {
+    // RFC 8446 §4.6.3: before the next application data.
+    each(&Options::default(), |live, case, engine| {
+        if !case.is_13() {
+            return;
+        }
+        for round in 2..5 {
+            let request = live.forger.record(HANDSHAKE, &[24, 0, 0, 1, 1]);
+            live.forger.next_generation();
+            assert_eq!(live.attack(&request), (vec![], None));
+            let answer = take_output(live.victim());
+            assert_eq!(live.ear.open(&answer), (HANDSHAKE, KEY_UPDATE.to_vec()));
+            live.ear.next_generation();
+            let _ = live.victim().write(b"text").unwrap();
+            let out = take_output(live.victim());
+            assert_eq!(live.ear.open(&out).1, b"text");
+            if engine {
+                let generations = (live.victim().sent().key_generations, live.victim().received().key_generations);
+                assert_eq!(generations, (round, round));
+            }
+        }
+        // One that does not ask is not answered.
+        let update = live.forger.record(HANDSHAKE, &KEY_UPDATE);
+        assert_eq!(live.attack(&update), (vec![], None));
+        assert_eq!(live.victim().backend().unsent(), 0);
+    });
+}
+
 /// Writes until the keys are worn out; what the connection said it took, and how it ended.
 fn wear_out(live: &mut Live, len: usize) -> (usize, Error) {
     let mut taken = 0;

@@ -21,7 +21,8 @@ pub(crate) fn example(name: &str) -> Command {
 
 /// A program of the system. Where it is missing, a test is skipped, and says so; except in CI.
 pub(crate) fn peer(program: &str, version: &str) -> Option<Command> {
-    let quiet = |command: &mut Command| command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
+    let quiet =
+        |command: &mut Command| command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
     match quiet(Command::new(program).arg(version)) {
         Ok(_) => Some(Command::new(program)),
         Err(error) if std::env::var_os("CI").is_some_and(|ci| ci == "true") => panic!("CI needs {program}: {error}"),

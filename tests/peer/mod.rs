@@ -139,7 +139,8 @@ impl<P: Peer> Conversation<P> {
         self.to_theirs.drain(..n);
         // Output has left, so there may be something to do.
         assert!(events(&mut self.ours).expect("nothing new").iter().all(|seen| *seen == Seen::HandshakeComplete));
-        let (bytes, closed) = if self.ours.state() == State::Handshake { Default::default() } else { self.theirs.read() };
+        let (bytes, closed) =
+            if self.ours.state() == State::Handshake { Default::default() } else { self.theirs.read() };
         take_due(&mut self.due_theirs, &bytes);
         self.closed.1 |= closed;
         n
