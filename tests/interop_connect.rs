@@ -204,8 +204,8 @@ fn requests_share_a_connection_and_then_its_session() {
     let (server, port) = serve(&files, &[]);
     let (bodies, facts) = success(connect(&files, &port).args(["--repeat", "3", "--resume"]));
     assert_eq!((bodies.lines().count(), facts.matches("connected to ").count()), (4, 2), "{bodies}{facts}");
-    server.wait_for("closed, 3 requests answered", 1);
-    server.wait_for("closed, 1 requests answered", 1);
+    server.wait_for("closed after 3 requests", 1);
+    server.wait_for("closed after 1 request", 1);
 }
 
 /// A server of stock OpenSSL for one connection: reads a request and leaves the rest to `then`.
@@ -304,12 +304,12 @@ fn a_silent_server_is_given_up_at_the_deadline() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = listener.local_addr().expect("an address").port().to_string();
     let complaint = failure(connect(&files, &port).args(["--timeout", "0.3"]));
-    assert!(complaint.contains("not done within 0.3 s: the handshake"), "{complaint}");
+    assert!(complaint.contains("gave up after waiting 0.3 s for the handshake"), "{complaint}");
 
     let context = contexts::server(&files.server, &Terms::default());
     let port = once(&context, |_| thread::sleep(Duration::from_secs(2))).to_string();
     let complaint = failure(connect(&files, &port).args(["--timeout", "0.5"]));
-    assert!(complaint.contains("not done within 0.5 s: the answer"), "{complaint}");
+    assert!(complaint.contains("gave up after waiting 0.5 s for the answer"), "{complaint}");
 }
 
 #[test]

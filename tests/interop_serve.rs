@@ -108,7 +108,7 @@ fn curl_fetches_in_both_versions_under_both_protections() {
             let facts = server.says(number, version);
             assert!(facts.ends_with(text.trim_end()), "what the server prints is what it answers: {facts}\n{text}");
             assert!(protection == "engine" || facts.contains("Library sending, Library receiving"), "{facts}");
-            server.says(number, "closed, 1 requests answered");
+            server.says(number, "closed after 1 request");
         }
     }
 }
@@ -122,7 +122,7 @@ fn a_big_body_arrives_whole_and_a_connection_is_used_again() {
         let Some((code, text)) = server.curl(&["-o", &file, &big, "-o", "/dev/null", &small]) else { return };
         assert_eq!(code, Some(0), "{text}");
         assert!(std::fs::read(&file).expect("a body") == pattern(3_000_001), "the body differs");
-        server.says(1, "closed, 2 requests answered");
+        server.says(1, "closed after 2 requests");
     }
 }
 
@@ -178,6 +178,21 @@ fn a_client_that_ends_its_direction_gets_the_whole_answer_and_close_notify() {
 }
 
 #[test]
+fn a_client_that_never_reads_is_heard_to_its_end() {
+    let server = Server::start("never-reads", &[]);
+    for number in 1..=30 {
+        let mut stream = server.stock(SslVersion::TLS1_3);
+        // Two packets, so that all it says is in the server's socket before that is reset.
+        stream.get_ref().set_nodelay(true).expect("no delay");
+        stream.ssl_write(&GET.repeat(50)).expect("requests");
+        stream.shutdown().expect("close_notify");
+        // Two tickets lie unread in this socket: closing it is a reset, and the server's answers go nowhere.
+        drop(stream);
+        server.says(number, "closed after 50 requests");
+    }
+}
+
+#[test]
 fn client_certificates_are_asked_for_and_checked() {
     for version in ["1.2", "1.3"] {
         let server = Server::start(&format!("mutual-{version}"), &["--client-ca", "ca.pem"]);
@@ -187,7 +202,7 @@ fn client_certificates_are_asked_for_and_checked() {
         assert_eq!(code, Some(0), "{text}");
         assert!(text.starts_with(&format!("TLSv{version}")), "{text}");
         let (code, text) = server.curl(&["--tls-max", version, &url]).expect("curl is here");
-        assert_eq!(code, Some(if version == "1.2" { 35 } else { 56 }), "{text}");
+        assert_ne!(code, Some(0), "{text}");
         assert!(text.contains("alert"), "the alert arrives: {text}");
         server.says(2, "peer did not return a certificate");
     }
@@ -251,7 +266,7 @@ fn s_client_updates_its_keys_and_asks_for_ours() {
     let output = String::from_utf8_lossy(&s_client.finish().stdout).into_owned();
     assert_eq!(output.matches(">>> TLS 1.3, Handshake [length 0005], KeyUpdate").count(), 4, "{output}");
     assert_eq!(output.matches("<<< TLS 1.3, Handshake [length 0005], KeyUpdate").count(), 2, "{output}");
-    server.says(1, "closed, 4 requests answered");
+    server.says(1, "closed after 4 requests");
 }
 
 #[test]
@@ -276,7 +291,7 @@ fn a_silent_peer_is_dropped_at_the_deadline() {
     let server = Server::start("silent", &["--timeout", "0.4"]);
     let mut silent = server.socket();
     assert_eq!(silent.read(&mut [0; 16]).expect("the end"), 0);
-    server.says(1, "the peer was not done within 0.4 s: the handshake");
+    server.says(1, "gave up after waiting 0.4 s for the handshake (to blame: the peer or the network)");
 
     // Neither does it help to say a little all the time.
     let mut stream = server.stock(SslVersion::TLS1_3);
@@ -288,7 +303,7 @@ fn a_silent_peer_is_dropped_at_the_deadline() {
         std::thread::sleep(Duration::from_millis(50));
     }
     assert!(started.elapsed() < Duration::from_secs(15), "{:?}", started.elapsed());
-    server.says(2, "the peer was not done within 0.4 s: a whole request");
+    server.says(2, "gave up after waiting 0.4 s for a whole request");
 }
 
 #[test]
@@ -308,12 +323,12 @@ fn noise_ends_its_own_connection_only() {
         answer.iter_mut().skip(2).take(1).for_each(|minor| *minor = 3);
         assert_eq!(answer, expected);
         drop(socket);
-        server.says(number, "failed, 0 requests answered: ");
+        server.says(number, "failed after 0 requests: ");
     }
 
     let cut = server.stock(SslVersion::TLS1_3);
     cut.get_ref().shutdown(Shutdown::Both).expect("a cut");
-    server.says(4, "failed, 0 requests answered: the transport ended without close_notify");
+    server.says(4, "failed after 0 requests: the transport ended without close_notify");
 
     bystander.ssl_write(GET).expect("a request");
     assert!(bystander.ssl_read(&mut [0; 1000]).expect("an answer") > 100);

@@ -17,10 +17,13 @@ pub(crate) enum Failure {
     Local { doing: String, cause: Box<dyn std::error::Error + Send + Sync> },
     /// The socket.
     #[error("cannot {doing}: {cause}")]
-    Network { doing: &'static str, cause: io::Error },
+    Network { doing: String, cause: io::Error },
     /// The peer let its time run out.
-    #[error("the peer was not done within {} s: {awaited}", .limit.as_secs_f32())]
+    #[error("gave up after waiting {} s for {awaited}", .limit.as_secs_f32())]
     Deadline { awaited: &'static str, limit: Duration },
+    /// The command line allows what this example cannot do, and the peer took it up.
+    #[error("{0}")]
+    Unsupported(String),
     /// TLS.
     #[error(transparent)]
     Tls(#[from] Error),
@@ -39,7 +42,7 @@ impl Failure {
     /// Who has to act.
     pub(crate) fn blame(&self) -> &'static str {
         let blame = match self {
-            Failure::Usage(_) | Failure::Local { .. } | Failure::Build(_) => Blame::Caller,
+            Failure::Usage(_) | Failure::Unsupported(_) | Failure::Local { .. } | Failure::Build(_) => Blame::Caller,
             Failure::Network { .. } | Failure::Deadline { .. } | Failure::Http(_) => Blame::Peer,
             Failure::Memory(_) => Blame::Resource,
             Failure::Tls(error) => error.blame(),

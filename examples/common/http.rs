@@ -24,7 +24,7 @@ pub(crate) fn keeps_alive(fields: &[Header<'_>], version: Option<u8>) -> bool {
 pub(crate) fn is_agreed_on<B: Backend>(connection: &Connection<B>) -> Result<(), Failure> {
     match connection.ssl().selected_alpn_protocol() {
         None | Some(HTTP_1_1) => Ok(()),
-        Some(other) => Err(Failure::Http(format!(
+        Some(other) => Err(Failure::Unsupported(format!(
             "{} was agreed on, as --alpn allows, but this example speaks only http/1.1",
             String::from_utf8_lossy(other)
         ))),

@@ -38,7 +38,7 @@ impl<'memory> Link<'memory> {
         limit: Duration,
     ) -> Result<Link<'memory>, Failure> {
         // A record is sent when it is sealed; waiting for more would only add the peer's delayed acknowledgement.
-        socket.set_nodelay(true).map_err(|cause| Failure::Network { doing: "set TCP_NODELAY", cause })?;
+        socket.set_nodelay(true).map_err(|cause| Failure::Network { doing: "set TCP_NODELAY".into(), cause })?;
         let deadline = Instant::now() + limit;
         Ok(Link { connection, socket, limit, deadline, awaited: "the handshake", mute: None })
     }
@@ -166,7 +166,7 @@ impl<'memory> Link<'memory> {
     /// TLS failed: its alert leaves now. Where the socket had failed before, that explains a missing end better.
     fn cause_of(&mut self, error: Error) -> Failure {
         if let (Error::Truncated, Some(cause)) = (&error, self.mute.take()) {
-            return Failure::Network { doing: "go on talking to the peer", cause };
+            return Failure::Network { doing: "go on talking to the peer".into(), cause };
         }
         // What is worth reporting is the cause, not that its alert could not be sent.
         let _ = self.flush();
@@ -180,7 +180,7 @@ impl<'memory> Link<'memory> {
             return Err(self.late());
         }
         let timeouts = self.socket.set_read_timeout(Some(left)).and(self.socket.set_write_timeout(Some(left)));
-        timeouts.map_err(|cause| Failure::Network { doing: "set a time limit", cause })
+        timeouts.map_err(|cause| Failure::Network { doing: "set a time limit".into(), cause })
     }
 
     fn late(&self) -> Failure {

@@ -79,16 +79,17 @@ impl<'a> Client<'a> {
     /// The first of the host's addresses that answers.
     fn dial(&self) -> Result<(TcpStream, SocketAddr), Failure> {
         let url = &self.args.url;
-        let addresses = (url.host.as_str(), url.port).to_socket_addrs();
-        let addresses = addresses.map_err(|cause| Failure::Network { doing: "find the host's address", cause })?;
+        let found = (url.host.as_str(), url.port).to_socket_addrs();
+        let found =
+            found.map_err(|cause| Failure::Network { doing: format!("find the address of {}", url.host), cause })?;
         let mut last = std::io::ErrorKind::AddrNotAvailable.into();
-        for address in addresses {
+        for address in found {
             match TcpStream::connect_timeout(&address, self.args.timeout) {
                 Ok(socket) => return Ok((socket, address)),
                 Err(error) => last = error,
             }
         }
-        Err(Failure::Network { doing: "connect", cause: last })
+        Err(Failure::Network { doing: format!("connect to {}", url.authority), cause: last })
     }
 }
 

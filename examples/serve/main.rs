@@ -54,7 +54,6 @@ fn finish(outcome: Result<(), Failure>) -> ExitCode {
 
 fn serve(args: &Args) -> Result<(), Failure> {
     let made = if args.identity.is_none() { Some(Identity::make()?) } else { None };
-    let ca_file = made.as_ref().map(Identity::write_ca).transpose()?;
     let shared = Shared {
         context: context::build(args, made.as_ref())?,
         pool: ArenaPool::with_limit(Budget::bytes(PER_CONNECTION), CONNECTIONS),
@@ -62,7 +61,10 @@ fn serve(args: &Args) -> Result<(), Failure> {
         timeout: args.timeout,
     };
     let listener = listen(&args.listen)?;
-    let address = listener.local_addr().map_err(|cause| Failure::Network { doing: "learn the address", cause })?;
+    let address =
+        listener.local_addr().map_err(|cause| Failure::Network { doing: "learn the address".into(), cause })?;
+    // Last, so that nothing is left behind where something else fails.
+    let ca_file = made.as_ref().map(Identity::write_ca).transpose()?;
     say(&format!("listening on {address}"));
     if let Some(file) = ca_file {
         say(&format!("for clients to trust: {}", file.display()));

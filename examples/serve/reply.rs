@@ -94,7 +94,7 @@ fn send_pattern(link: &mut Link<'_>, head: &str, n: u64) -> Result<bool, Failure
             IoSlice::new(&PATTERN[..n])
         };
         let mut pieces = [IoSlice::new(head), piece(), piece(), piece(), piece()];
-        link.expect("taking the answer");
+        link.expect("the peer to take the answer");
         if !link.send(&mut pieces)? || left == 0 {
             return Ok(left == 0);
         }

@@ -33,11 +33,10 @@ pub(crate) fn run(shared: &Shared, socket: TcpStream, name: &str) {
         link.close(LINGER);
         outcome
     });
+    let after = if requests == 1 { "1 request".into() } else { format!("{requests} requests") };
     match outcome {
-        Ok(()) => say(&format!("{name}: closed, {requests} requests answered")),
-        Err(failure) => {
-            say(&format!("{name}: failed, {requests} requests answered: {failure} (to blame: {})", failure.blame()));
-        }
+        Ok(()) => say(&format!("{name}: closed after {after}")),
+        Err(failure) => say(&format!("{name}: failed after {after}: {failure} (to blame: {})", failure.blame())),
     }
 }
 
@@ -64,7 +63,7 @@ fn converse(link: &mut Link<'_>, name: &str, requests: &mut u64) -> Result<(), F
 
 /// Answers one request and takes its head off `pending`; false if it was the last.
 fn answer(link: &mut Link<'_>, request: Request, facts: &str, pending: &mut Vec<u8>) -> Result<bool, Failure> {
-    link.expect("taking the answer");
+    link.expect("the peer to take the answer");
     match request {
         Request::Get { path, length, head_only, keep_alive } => {
             Reply::to_get(&path, facts, keep_alive).send(link, head_only)?;

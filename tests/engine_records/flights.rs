@@ -26,14 +26,10 @@ fn in_time(test: impl FnOnce() + Send + 'static) {
     }
 }
 
-fn both() -> [Options; 2] {
-    [Options::default(), Options::default().library_protection()]
-}
-
 #[test]
 fn more_tickets_than_the_output_holds_leave_one_after_the_other() {
     for tickets in [70, 71, 72, 150] {
-        for options in both() {
+        for options in support::protections(&Options::default()) {
             in_time(move || {
                 let ca = Authority::new("ca");
                 let terms = Terms::default().version(SslVersion::TLS1_3).tickets(tickets);
@@ -79,7 +75,7 @@ fn long_chain() -> (SslContext, SslContext) {
 
 #[test]
 fn what_the_server_says_before_our_finished_waits_and_is_opened_once() {
-    for options in both() {
+    for options in support::protections(&Options::default()) {
         in_time(move || {
             let (client, server) = long_chain();
             let mut pair = Pair::with(&client, &server, &options, &options, pool(Capacities::MINIMUM.total()));

@@ -6,8 +6,6 @@ use openssl::pkey::PKey;
 use openssl::sign::Signer;
 use openssl::symm::{Cipher, decrypt_aead, encrypt_aead};
 
-/// change_cipher_spec.
-pub(crate) const CCS: u8 = 20;
 /// alert.
 pub(crate) const ALERT: u8 = 21;
 /// handshake.
@@ -16,18 +14,6 @@ pub(crate) const HANDSHAKE: u8 = 22;
 pub(crate) const DATA: u8 = 23;
 /// The alert close_notify, a warning.
 pub(crate) const CLOSE_NOTIFY: [u8; 2] = [1, 0];
-/// A KeyUpdate that asks for none in return.
-pub(crate) const KEY_UPDATE: [u8; 5] = [24, 0, 0, 1, 0];
-
-/// A NewSessionTicket of RFC 8446 §4.6.1 with a ticket of `len` bytes.
-pub(crate) fn ticket(len: u8) -> Vec<u8> {
-    let mut message = vec![4, 0, 0, 14 + len];
-    message.extend([0, 0, 0, 60, 1, 2, 3, 4, 1, 7, 0, len]);
-    message.resize(message.len() + usize::from(len), 0xab);
-    message.extend([0, 0]);
-    message
-}
-
 /// What protects the records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Suite {
@@ -89,7 +75,7 @@ impl Forger {
         (forger(0, 2 * key), forger(key, 2 * key + iv))
     }
 
-    fn is_13(&self) -> bool {
+    pub(crate) fn is_13(&self) -> bool {
         !self.secret.is_empty()
     }
 

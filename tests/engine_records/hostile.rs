@@ -4,8 +4,8 @@
 use arenatls::{Alert, BadRecord, Blame, Error, InPlace, Options, Progress, State};
 use arenatls_rig::pair::{Seen, plaintext, take_output};
 
-use crate::forge::{ALERT, CCS, CLOSE_NOTIFY, DATA, Forger, HANDSHAKE, KEY_UPDATE, Suite, ticket};
-use crate::support::{Live, Victim, assert_sticky, each, pump, record_lens};
+use crate::forge::{ALERT, CLOSE_NOTIFY, DATA, Forger, HANDSHAKE, Suite};
+use crate::support::{CCS, KEY_UPDATE, Live, Victim, assert_sticky, each, pump, record_lens, ticket};
 
 const ILLEGAL_PARAMETER: Alert = Alert(47);
 const DECODE_ERROR: Alert = Alert(50);
@@ -144,11 +144,8 @@ fn no_outer_type_but_application_data_is_taken_for_authentic() {
     // Above all not a close_notify that anybody on the way can write.
     for (outer, text) in [(ALERT, &CLOSE_NOTIFY[..]), (ALERT, &[2, 40]), (HANDSHAKE, &KEY_UPDATE), (CCS, &[1])] {
         each_13(|live, engine| {
-            // OpenSSL's client ignores 32 bare change_cipher_specs for as long as its first handshake keys last.
-            if engine || outer != CCS {
-                let error = engine_says(engine, BadRecord::ContentType(outer));
-                refused(live, |_| plain(outer, text), error.as_ref(), &[Alert::UNEXPECTED_MESSAGE]);
-            }
+            let error = engine_says(engine, BadRecord::ContentType(outer));
+            refused(live, |_| plain(outer, text), error.as_ref(), &[Alert::UNEXPECTED_MESSAGE]);
         });
         each_13(|live, engine| {
             let error = engine_says(engine, BadRecord::ContentType(outer));
@@ -164,7 +161,8 @@ fn in_tls_1_2_an_unprotected_record_does_not_authenticate() {
         each(&Options::default(), |live, case, engine| {
             if !case.is_13() {
                 let error = engine_says(engine, BadRecord::TooShort { length: text.len() });
-                let alerts = if engine { &[Alert::BAD_RECORD_MAC][..] } else { &[Alert::BAD_RECORD_MAC, INTERNAL_ERROR] };
+                let alerts =
+                    if engine { &[Alert::BAD_RECORD_MAC][..] } else { &[Alert::BAD_RECORD_MAC, INTERNAL_ERROR] };
                 refused(live, |_| plain(outer, text), error.as_ref(), alerts);
             }
         });

@@ -4,9 +4,9 @@ use arenatls::options::Padding;
 use arenatls::{Error, InPlace, Options, Progress, State, Want};
 use arenatls_rig::pair::{Seen, feed, plaintext, take_output};
 
-use crate::forge::{ALERT, CLOSE_NOTIFY, HANDSHAKE, KEY_UPDATE, ticket};
+use crate::forge::{ALERT, CLOSE_NOTIFY, HANDSHAKE};
 use crate::records::overhead;
-use crate::support::{Case, Live, Victim, each, pump};
+use crate::support::{Case, KEY_UPDATE, Live, Victim, each, pump, ticket};
 
 fn each_engine(options: &Options, mut f: impl FnMut(&mut Live, Case)) {
     each(options, |live, case, engine| {

@@ -6,8 +6,8 @@ use arenatls::options::{DynamicRecords, Padding};
 use arenatls::{Error, Event, Options, Progress, State};
 use arenatls_rig::pair::{Seen, carry, events, plaintext, take_output};
 
-use crate::forge::{ALERT, CLOSE_NOTIFY, HANDSHAKE, KEY_UPDATE, Suite};
-use crate::support::{CASES, Case, Live, assert_sticky, each, record_lens};
+use crate::forge::{ALERT, CLOSE_NOTIFY, HANDSHAKE, Suite};
+use crate::support::{CASES, Case, KEY_UPDATE, Live, assert_sticky, each, record_lens};
 
 /// Every case and end under Engine protection.
 fn each_engine(options: &Options, mut f: impl FnMut(&mut Live, Case)) {
@@ -213,44 +213,51 @@ fn a_request_for_new_keys_is_answered_at_once() {
     });
 }
 
-/// Writes until the keys are worn out; what the connection said it took, and how it ended.
-fn wear_out(live: &mut Live, len: usize) -> (usize, Error) {
-    let mut taken = 0;
+/// Writes until the keys are worn out, the peer reading along; what the connection said it took, how much of it came,
+/// and how it ended.
+fn wear_out(live: &mut Live, len: usize) -> (usize, usize, Error) {
+    let (mut taken, mut came) = (0, 0);
     loop {
         match live.victim().write(&vec![b'x'; len]) {
             Ok(Progress::Done(n)) => taken += n,
             Ok(Progress::Want(want)) => panic!("there is room, and still {want:?}"),
-            Err(error) => return (taken, error),
+            Err(error) => {
+                let mut seen = live.deliver();
+                assert_eq!(seen.pop(), Some(Seen::PeerClosed), "close_notify is the last it says");
+                return (taken, came + plaintext(&seen).len(), error);
+            }
+        }
+        if live.victim().state() != State::Failed {
+            came += plaintext(&live.deliver()).len();
         }
     }
 }
 
 #[test]
 fn in_tls_1_2_worn_out_keys_end_the_connection_and_nothing_is_lost() {
-    each_engine(&Options::default().rekey_after(5), |live, case| {
-        if case.is_13() {
-            return;
-        }
-        let (taken, error) = wear_out(live, 10);
-        // The Finished was the first record.
-        assert_eq!((taken, &error), (40, &Error::KeysWornOut { records: 5 }));
-        assert_eq!(error.blame(), arenatls::Blame::Resource);
-        assert_sticky(live.victim(), &error);
-        let mut seen = live.deliver();
-        assert_eq!(seen.pop(), Some(Seen::PeerClosed));
-        assert_eq!(plaintext(&seen), [b'x'; 40]);
-    });
+    // Two full-sized records' worth of AES blocks, in small records, and in one write that is longer.
+    for (len, max) in [(1000, 16_384), (40_000, 1000)] {
+        each_engine(&Options::default().rekey_after(2).max_plaintext(max), |live, case| {
+            if case.is_13() || case.suite == Suite::ChaCha20Poly1305 {
+                return;
+            }
+            let (taken, came, error) = wear_out(live, len);
+            assert_eq!(taken, came, "what was taken is what came");
+            assert!((30_000..=2 * 16_384).contains(&taken), "{taken}");
+            assert!(matches!(error, Error::KeysWornOut { records: 31..=33 }), "{error:?}");
+            assert_eq!(error.blame(), arenatls::Blame::Resource);
+            assert_sticky(live.victim(), &error);
+        });
+    }
 }
 
 #[test]
-fn a_write_that_wears_the_keys_out_tells_what_it_took() {
-    each_engine(&Options::default().rekey_after(5).max_plaintext(10), |live, case| {
-        if !case.is_13() {
-            let (taken, error) = wear_out(live, 100);
-            assert_eq!(error, Error::KeysWornOut { records: 5 });
-            let mut seen = live.deliver();
-            assert_eq!(seen.pop(), Some(Seen::PeerClosed));
-            assert_eq!(plaintext(&seen).len(), taken, "what was taken is what came");
+fn in_tls_1_2_chacha20_has_no_limit_but_its_sequence_numbers() {
+    each_engine(&Options::default().rekey_after(1), |live, case| {
+        if !case.is_13() && case.suite == Suite::ChaCha20Poly1305 {
+            for _ in 0..5 {
+                assert_eq!(sizes(live, case, &text(32_768)), [16_384, 16_384]);
+            }
         }
     });
 }

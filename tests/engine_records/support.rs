@@ -12,6 +12,20 @@ use openssl::ssl::{SslContext, SslContextBuilder, SslVersion};
 
 use crate::forge::{self, Forger, Suite};
 
+/// change_cipher_spec.
+pub(crate) const CCS: u8 = 20;
+/// A KeyUpdate that asks for none in return.
+pub(crate) const KEY_UPDATE: [u8; 5] = [24, 0, 0, 1, 0];
+
+/// A NewSessionTicket of RFC 8446 §4.6.1 with a ticket of `len` bytes.
+pub(crate) fn ticket(len: u8) -> Vec<u8> {
+    let mut message = vec![4, 0, 0, 14 + len];
+    message.extend([0, 0, 0, 60, 1, 2, 3, 4, 1, 7, 0, len]);
+    message.resize(message.len() + usize::from(len), 0xab);
+    message.extend([0, 0]);
+    message
+}
+
 /// A version, a suite, and OpenSSL's name of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Case {
@@ -78,14 +92,24 @@ pub(crate) fn secret(label: &str, client: &Conn) -> Vec<u8> {
     forge::unhex(secrets.get(&(label.to_owned(), hex)).expect("a logged secret"))
 }
 
+/// `options` with each protection, and each AEAD that this build has.
+pub(crate) fn protections(options: &Options) -> Vec<Options> {
+    vec![
+        options.library_protection(),
+        *options,
+        #[cfg(feature = "ring")]
+        options.aead(arenatls::AeadChoice::Ring),
+    ]
+}
+
 /// Every case, end and protection; whether the records are the engine's.
 pub(crate) fn each(options: &Options, mut f: impl FnMut(&mut Live, Case, bool)) {
     for case in CASES {
         for victim in VICTIMS {
-            for (library, options) in [(true, options.library_protection()), (false, *options)] {
-                eprintln!("{case:?} {victim:?} library: {library}");
+            for options in protections(options) {
+                eprintln!("{case:?} {victim:?} {options:?}");
                 let mut live = Live::new(case, victim, &options);
-                let engine = !library && is_engine(live.victim());
+                let engine = options != options.library_protection() && is_engine(live.victim());
                 f(&mut live, case, engine);
             }
         }

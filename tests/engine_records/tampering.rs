@@ -5,7 +5,7 @@ use arenatls::{Alert, BadRecord, Blame, Error, Options, Progress};
 use arenatls_rig::pair::{Conn, Pair, Seen, carry, plaintext, take_output};
 use proptest::prelude::*;
 
-use crate::support::{CASES, Case, Live, VICTIMS, Victim, assert_sticky, pump};
+use crate::support::{CASES, Case, Live, VICTIMS, Victim, assert_sticky, protections, pump};
 
 const MAC: Error = Error::Record(BadRecord::Mac);
 
@@ -20,7 +20,7 @@ fn cases(n: u32) -> ProptestConfig {
 }
 
 fn any_options() -> impl Strategy<Value = Options> {
-    prop::sample::select(vec![Options::default(), Options::default().library_protection()])
+    prop::sample::select(protections(&Options::default()))
 }
 
 /// A stream of genuine records, to be tampered with.
@@ -39,8 +39,13 @@ fn streams() -> impl Strategy<Value = Stream> {
     let text = len.prop_flat_map(|n| prop::collection::vec(any::<u8>(), n));
     let chunk = prop_oneof![Just(usize::MAX), 1..2000usize];
     let of = (prop::sample::select(CASES.to_vec()), prop::sample::select(VICTIMS.to_vec()), any_options());
-    (of, prop::collection::vec(text, 1..5), chunk)
-        .prop_map(|((case, victim, options), texts, chunk)| Stream { case, victim, options, texts, chunk })
+    (of, prop::collection::vec(text, 1..5), chunk).prop_map(|((case, victim, options), texts, chunk)| Stream {
+        case,
+        victim,
+        options,
+        texts,
+        chunk,
+    })
 }
 
 impl Stream {
@@ -247,7 +252,9 @@ proptest! {
 #[test]
 fn what_is_no_client_hello_is_refused() {
     for case in CASES {
-        for hello in [&b"GET / HTTP/1.1\r\n\r\n"[..], b"\x80\x2e\x01\x00\x02", &[22, 2, 0, 0, 1, 1], &[0; 64], &[255; 64]] {
+        for hello in
+            [&b"GET / HTTP/1.1\r\n\r\n"[..], b"\x80\x2e\x01\x00\x02", &[22, 2, 0, 0, 1, 1], &[0; 64], &[255; 64]]
+        {
             let mut meddled = Meddled::new(case, &Options::default());
             meddled.step(1, hello);
             meddled.judge(1);

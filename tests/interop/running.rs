@@ -84,8 +84,8 @@ impl Running {
             assert!(Instant::now() < deadline, "{} does not end\n{}", self.name, self.output());
             thread::sleep(Duration::from_millis(2));
         };
-        let stderr = String::from_utf8_lossy(&self.stderr.to_end()).into_owned();
-        Finished { code: status.code(), stdout: self.stdout.to_end(), stderr }
+        let stderr = String::from_utf8_lossy(&self.stderr.wait()).into_owned();
+        Finished { code: status.code(), stdout: self.stdout.wait(), stderr }
     }
 }
 
@@ -121,7 +121,7 @@ impl Stream {
         self.bytes.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn to_end(&mut self) -> Vec<u8> {
+    fn wait(&mut self) -> Vec<u8> {
         if let Some(reader) = self.reader.take() {
             reader.join().expect("reading output does not panic");
         }

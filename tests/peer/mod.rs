@@ -109,13 +109,13 @@ impl<P: Peer> Conversation<P> {
             }
             Step::TheirsUpdates(ask) if is_tls13 => self.theirs.update_keys(ask),
             Step::OursUpdates(_) | Step::TheirsUpdates(_) => {}
-            Step::ToOurs(n) => drop(self.to_ours(n)),
-            Step::ToTheirs(n) => drop(self.to_theirs(n)),
+            Step::ToOurs(n) => drop(self.carry_to_ours(n)),
+            Step::ToTheirs(n) => drop(self.carry_to_theirs(n)),
         }
     }
 
     /// Moves at most `n` bytes, and checks what comes of it; bytes moved.
-    fn to_ours(&mut self, n: usize) -> usize {
+    fn carry_to_ours(&mut self, n: usize) -> usize {
         self.to_ours.extend(self.theirs.take());
         let n = n.min(self.to_ours.len());
         let fed = feed(&mut self.ours, &self.to_ours[..n]);
@@ -131,8 +131,8 @@ impl<P: Peer> Conversation<P> {
         fed
     }
 
-    /// As [`to_ours`](Self::to_ours), the other way.
-    fn to_theirs(&mut self, n: usize) -> usize {
+    /// As [`carry_to_ours`](Self::carry_to_ours), the other way.
+    fn carry_to_theirs(&mut self, n: usize) -> usize {
         self.to_theirs.extend(take_output(&mut self.ours));
         let n = n.min(self.to_theirs.len());
         self.theirs.feed(&self.to_theirs[..n]);
@@ -148,7 +148,7 @@ impl<P: Peer> Conversation<P> {
 
     /// Moves all there is, until nothing moves.
     fn settle(&mut self) {
-        while self.to_theirs(usize::MAX) + self.to_ours(usize::MAX) > 0 {}
+        while self.carry_to_theirs(usize::MAX) + self.carry_to_ours(usize::MAX) > 0 {}
     }
 
     /// [`settle`](Self::settle), and nothing may be missing then.

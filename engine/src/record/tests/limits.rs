@@ -1,14 +1,15 @@
 //! Limits of RFC 8446 §5 and RFC 5246 §6.2, and what is left in memory when a record breaks one.
 
 use super::{
-    AeadChoice, Gather, HEADER, MAX_PLAINTEXT, Opener, Suite, TrafficKeys, Version, choices, each, expected_len, hex, joined, keys,
-    seal,
+    AeadChoice, Gather, HEADER, MAX_PLAINTEXT, Opener, Suite, TrafficKeys, Version, choices, each, expected_len, hex,
+    joined, keys, seal,
 };
 use crate::error::BadRecord;
 use crate::record::aead::{Aead, AeadFailure, RecordAead, TAG};
 use crate::record::seal::MAX_PADDING;
 use crate::record::{
-    ALERT, APPLICATION_DATA, CHANGE_CIPHER_SPEC, HANDSHAKE, MAX_CIPHERTEXT_12, MAX_CIPHERTEXT_13, MAX_RECORD_IN, MAX_RECORD_OUT,
+    ALERT, APPLICATION_DATA, CHANGE_CIPHER_SPEC, HANDSHAKE, MAX_CIPHERTEXT_12, MAX_CIPHERTEXT_13, MAX_RECORD_IN,
+    MAX_RECORD_OUT,
 };
 
 /// A record that the sealer would not make, straight from the RFCs: `inner` is the TLSInnerPlaintext of RFC 8446 §5.2,

@@ -5,7 +5,8 @@ use std::io::IoSlice;
 use proptest::prelude::*;
 
 use super::{
-    AeadChoice, Gather, HEADER, MAX_PLAINTEXT, SUITES, Suite, VERSIONS, Version, choices, each, expected_len, joined, keys, seal,
+    AeadChoice, Gather, HEADER, MAX_PLAINTEXT, SUITES, Suite, VERSIONS, Version, choices, each, expected_len, joined,
+    keys, seal,
 };
 use crate::error::BadRecord;
 use crate::record::seal::MAX_PADDING;
