@@ -66,7 +66,20 @@ mod tests {
 
     #[test]
     fn what_is_no_name_is_refused() {
-        for name in ["", ".", "a..b", "a\0b", "a b", "*.example", "127.0.0.1.", "10.1", "a.0x7f", "ünter.example", &"a".repeat(64), "a.example:443"] {
+        for name in [
+            "",
+            ".",
+            "a..b",
+            "a\0b",
+            "a b",
+            "*.example",
+            "127.0.0.1.",
+            "10.1",
+            "a.0x7f",
+            "ünter.example",
+            &"a".repeat(64),
+            "a.example:443",
+        ] {
             assert!(matches!(PeerName::parse(name), Err(BuildError::BadName { .. })), "{name:?}");
         }
     }

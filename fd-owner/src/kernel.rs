@@ -52,7 +52,8 @@ mod proc {
             Surroundings {
                 release: release_text().and_then(|text| Release::parse(&text)),
                 disabled: text("/proc/sys/kernel/io_uring_disabled").and_then(|text| text.trim().parse().ok()),
-                filtered: text("/proc/thread-self/status").is_some_and(|status| super::seccomp_mode(&status) == Some(2)),
+                filtered: text("/proc/thread-self/status")
+                    .is_some_and(|status| super::seccomp_mode(&status) == Some(2)),
                 memlock: text("/proc/self/limits").and_then(|limits| super::memlock_soft(&limits)),
             }
         }

@@ -29,7 +29,9 @@ pub enum Unsupported {
         value: u8,
     },
     /// A filter of system calls forbids it, as those of container runtimes do.
-    #[error("a seccomp filter forbids io_uring; containers need a profile that allows io_uring_setup, _enter, _register")]
+    #[error(
+        "a seccomp filter forbids io_uring; containers need a profile that allows io_uring_setup, _enter, _register"
+    )]
     Seccomp,
     /// Locked memory, on kernels before 5.12.
     #[error("the kernel has no memory for a ring; the limit on locked memory (ulimit -l) is {}", limit(*.memlock))]
@@ -68,7 +70,9 @@ mod linux {
                     Unsupported::KernelTooOld { release, needed: FIRST }
                 }
                 (libc::EPERM, &Surroundings { disabled: Some(value @ 1..), .. }) => Unsupported::Sysctl { value },
-                (libc::EPERM | libc::EACCES | libc::ENOSYS, Surroundings { filtered: true, .. }) => Unsupported::Seccomp,
+                (libc::EPERM | libc::EACCES | libc::ENOSYS, Surroundings { filtered: true, .. }) => {
+                    Unsupported::Seccomp
+                }
                 (libc::ENOSYS, _) => Unsupported::NotBuiltIn,
                 (libc::ENOMEM, here) => Unsupported::Memlock { memlock: here.memlock },
                 _ => Unsupported::Other { errno },
@@ -90,8 +94,12 @@ mod linux {
     mod tests {
         use super::*;
 
-        const NEW: Surroundings =
-            Surroundings { release: Some(Release { major: 6, minor: 8 }), disabled: Some(0), filtered: false, memlock: None };
+        const NEW: Surroundings = Surroundings {
+            release: Some(Release { major: 6, minor: 8 }),
+            disabled: Some(0),
+            filtered: false,
+            memlock: None,
+        };
 
         fn old(minor: u32) -> (Release, Surroundings) {
             let release = Release { major: 5, minor };

@@ -69,10 +69,7 @@ pub enum ArenaError {
 impl Arena {
     /// An arena that hands out at most what `budget` says. Takes no memory yet.
     pub const fn new(budget: Budget) -> Self {
-        Self {
-            bump: OnceCell::new(),
-            account: Account::new(budget),
-        }
+        Self { bump: OnceCell::new(), account: Account::new(budget) }
     }
 
     /// Hands out `n` zeroed bytes.
@@ -101,9 +98,7 @@ impl Arena {
 
     /// Bytes taken from the global allocator, bookkeeping included.
     pub fn reserved(&self) -> usize {
-        self.bump
-            .get()
-            .map_or(0, Bump::allocated_bytes_including_metadata)
+        self.bump.get().map_or(0, Bump::allocated_bytes_including_metadata)
     }
 
     /// Zeroes what was handed out and gives the budget back. Keeps the memory for the next use.
@@ -113,9 +108,7 @@ impl Arena {
     }
 
     fn carve(&self, n: usize) -> Result<&mut [u8], OutOfMemory> {
-        self.bump()?
-            .try_alloc_slice_fill_copy(n, 0_u8)
-            .map_err(|_| OutOfMemory { requested: n })
+        self.bump()?.try_alloc_slice_fill_copy(n, 0_u8).map_err(|_| OutOfMemory { requested: n })
     }
 
     fn bump(&self) -> Result<&Bump, OutOfMemory> {
@@ -170,10 +163,7 @@ mod tests {
     #[test]
     fn a_refusal_changes_nothing() {
         let arena = Arena::new(Budget::bytes(100));
-        let refusal = BudgetExceeded {
-            requested: 101,
-            remaining: 100,
-        };
+        let refusal = BudgetExceeded { requested: 101, remaining: 100 };
         assert_eq!(arena.alloc_bytes(101), Err(refusal.into()));
         assert_eq!((arena.used(), arena.reserved()), (0, 0));
         assert_eq!(arena.alloc_bytes(100).unwrap().len(), 100);
@@ -182,9 +172,7 @@ mod tests {
     #[test]
     fn a_refusal_of_the_global_allocator_is_typed_and_changes_nothing() {
         let arena = Arena::new(Budget::bytes(usize::MAX));
-        let refusal = OutOfMemory {
-            requested: usize::MAX,
-        };
+        let refusal = OutOfMemory { requested: usize::MAX };
         assert_eq!(arena.alloc_bytes(8), Err(refusal.into()));
         assert_eq!(arena.used(), 0);
     }

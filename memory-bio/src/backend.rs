@@ -79,10 +79,7 @@ impl<'a> ArenaBackend<'a> {
     }
 
     pub(crate) fn over(memory: Memory<'a>) -> Self {
-        Self {
-            memory,
-            ended: false,
-        }
+        Self { memory, ended: false }
     }
 
     /// Where to put ciphertext from the transport: all the room that adjoins what already waits.
@@ -150,10 +147,7 @@ impl<'a> ArenaBackend<'a> {
 
     /// How much ciphertext it can hold.
     pub fn capacities(&self) -> Capacities {
-        Capacities::new(
-            self.memory.inbound.capacity(),
-            self.memory.outbound.capacity(),
-        )
+        Capacities::new(self.memory.inbound.capacity(), self.memory.outbound.capacity())
     }
 }
 
@@ -185,10 +179,7 @@ impl Backend for ArenaBackend<'_> {
 
     #[inline]
     fn ports(&mut self, at_least: usize) -> Ports<'_> {
-        Ports {
-            input: self.memory.inbound.peek_mut(),
-            room: self.memory.outbound.reserve(at_least),
-        }
+        Ports { input: self.memory.inbound.peek_mut(), room: self.memory.outbound.reserve(at_least) }
     }
 
     #[inline]

@@ -36,14 +36,8 @@ struct Stock {
 
 impl Shelf {
     pub(crate) fn new(bump: Bump) -> Self {
-        let stock = Stock {
-            free: Vec::new(),
-            made: 0,
-            bump,
-        };
-        Self {
-            stock: Mutex::new(stock),
-        }
+        let stock = Stock { free: Vec::new(), made: 0, bump };
+        Self { stock: Mutex::new(stock) }
     }
 
     /// Lends a free block, or a new one as long as there are fewer than `most`.
@@ -91,9 +85,7 @@ impl Stock {
         if self.made >= most {
             return Err(PoolError::Exhausted { connections: most });
         }
-        let block = self.carve(size).ok_or(OutOfMemory {
-            requested: size.total(),
-        })?;
+        let block = self.carve(size).ok_or(OutOfMemory { requested: size.total() })?;
         self.made += 1;
         Ok(block)
     }
@@ -101,10 +93,7 @@ impl Stock {
     fn carve(&mut self, size: Capacities) -> Option<Block> {
         // Ahead of the need, so that giving a block back never allocates.
         self.free.try_reserve(self.made + 1).ok()?;
-        let memory = self
-            .bump
-            .try_alloc_slice_fill_copy(size.total(), 0_u8)
-            .ok()?;
+        let memory = self.bump.try_alloc_slice_fill_copy(size.total(), 0_u8).ok()?;
         let (inbound, outbound) = memory.split_at_mut(size.inbound());
         Some(Block::new(inbound, outbound))
     }
@@ -125,10 +114,7 @@ unsafe impl Send for Block {}
 
 impl Block {
     fn new(inbound: &mut [u8], outbound: &mut [u8]) -> Self {
-        Self {
-            inbound: NonNull::from(inbound),
-            outbound: NonNull::from(outbound),
-        }
+        Self { inbound: NonNull::from(inbound), outbound: NonNull::from(outbound) }
     }
 
     /// Where the memory lies: tells one block from every other.
@@ -141,10 +127,7 @@ impl Block {
     /// # Safety
     ///
     /// The block was carved out of the bump arena of `_home`.
-    #[expect(
-        clippy::mut_from_ref,
-        reason = "the memory is the block's, not the shelf's"
-    )]
+    #[expect(clippy::mut_from_ref, reason = "the memory is the block's, not the shelf's")]
     unsafe fn lend<'p>(mut self, _home: &'p Shelf) -> (&'p mut [u8], &'p mut [u8]) {
         // SAFETY: initialised when carved, live as long as `_home` is borrowed (M1), and `self` was the only way
         // to it (M2).
@@ -173,11 +156,7 @@ struct Home<'a> {
 impl<'a> Memory<'a> {
     /// Two queues over memory that belongs to no shelf.
     pub(crate) fn new(inbound: &'a mut [u8], outbound: &'a mut [u8]) -> Self {
-        Self {
-            inbound: Queue::new(inbound),
-            outbound: Queue::new(outbound),
-            home: None,
-        }
+        Self { inbound: Queue::new(inbound), outbound: Queue::new(outbound), home: None }
     }
 }
 
@@ -187,8 +166,7 @@ impl Drop for Memory<'_> {
         let inbound = mem::take(&mut self.inbound).into_memory();
         let outbound = mem::take(&mut self.outbound).into_memory();
         if let Some(home) = self.home.take() {
-            home.shelf
-                .take_back(Block::new(inbound, outbound), home.label);
+            home.shelf.take_back(Block::new(inbound, outbound), home.label);
         }
     }
 }
@@ -289,9 +267,7 @@ mod tests {
     fn a_refusal_of_the_global_allocator_changes_nothing() {
         let shelf = shelf();
         let size = Capacities::new(usize::MAX, 0);
-        let refusal = OutOfMemory {
-            requested: usize::MAX,
-        };
+        let refusal = OutOfMemory { requested: usize::MAX };
         assert_eq!(shelf.lend(size, 1).unwrap_err(), refusal.into());
         assert_eq!(shelf.count(), (0, 0));
         drop(lend(&shelf));

@@ -51,10 +51,7 @@ pub(crate) struct Account {
 
 impl Account {
     pub(crate) const fn new(budget: Budget) -> Self {
-        Self {
-            budget,
-            used: Cell::new(0),
-        }
+        Self { budget, used: Cell::new(0) }
     }
 
     pub(crate) fn limit(&self) -> usize {
@@ -73,10 +70,7 @@ impl Account {
     pub(crate) fn charge(&self, requested: usize) -> Result<(), BudgetExceeded> {
         let remaining = self.remaining();
         if requested > remaining {
-            return Err(BudgetExceeded {
-                requested,
-                remaining,
-            });
+            return Err(BudgetExceeded { requested, remaining });
         }
         self.used.set(self.used() + requested);
         Ok(())
@@ -95,10 +89,7 @@ mod tests {
     fn spends_to_the_last_byte_and_not_beyond() {
         let account = Account::new(Budget::bytes(10));
         assert_eq!(account.charge(7), Ok(()));
-        let refusal = BudgetExceeded {
-            requested: 4,
-            remaining: 3,
-        };
+        let refusal = BudgetExceeded { requested: 4, remaining: 3 };
         assert_eq!(account.charge(4), Err(refusal));
         assert_eq!(account.used(), 7, "a refusal changes nothing");
         assert_eq!(account.charge(3), Ok(()));

@@ -14,25 +14,14 @@ pub struct Capacities {
 
 impl Capacities {
     /// The least a connection works with: 18,437 bytes inbound and 17,157 bytes outbound.
-    pub const MINIMUM: Self = Self {
-        inbound: MAX_RECORD_IN,
-        outbound: MAX_RECORD_OUT + CONTROL_RESERVE,
-    };
+    pub const MINIMUM: Self = Self { inbound: MAX_RECORD_IN, outbound: MAX_RECORD_OUT + CONTROL_RESERVE };
 
     /// `inbound` and `outbound` bytes, each raised to its minimum.
     pub const fn new(inbound: usize, outbound: usize) -> Self {
         let least = Self::MINIMUM;
         Self {
-            inbound: if inbound > least.inbound {
-                inbound
-            } else {
-                least.inbound
-            },
-            outbound: if outbound > least.outbound {
-                outbound
-            } else {
-                least.outbound
-            },
+            inbound: if inbound > least.inbound { inbound } else { least.inbound },
+            outbound: if outbound > least.outbound { outbound } else { least.outbound },
         }
     }
 
@@ -47,21 +36,11 @@ impl Capacities {
     pub const fn split(budget_bytes: usize) -> Result<Self, BudgetExceeded> {
         let least = Self::MINIMUM;
         let Some(surplus) = budget_bytes.checked_sub(least.total()) else {
-            return Err(BudgetExceeded {
-                requested: least.total(),
-                remaining: budget_bytes,
-            });
+            return Err(BudgetExceeded { requested: least.total(), remaining: budget_bytes });
         };
-        let second_record = if surplus < MAX_RECORD_OUT {
-            surplus
-        } else {
-            MAX_RECORD_OUT
-        };
+        let second_record = if surplus < MAX_RECORD_OUT { surplus } else { MAX_RECORD_OUT };
         let outbound = least.outbound + second_record + (surplus - second_record) / 2;
-        Ok(Self {
-            inbound: budget_bytes - outbound,
-            outbound,
-        })
+        Ok(Self { inbound: budget_bytes - outbound, outbound })
     }
 
     /// Ciphertext received that a connection can hold (bytes).
@@ -112,10 +91,7 @@ mod tests {
 
     #[test]
     fn too_small_a_budget_is_refused() {
-        let refusal = BudgetExceeded {
-            requested: 35_594,
-            remaining: 35_593,
-        };
+        let refusal = BudgetExceeded { requested: 35_594, remaining: 35_593 };
         assert_eq!(Capacities::split(35_593), Err(refusal));
         assert_eq!(Capacities::split(35_594), Ok(Capacities::MINIMUM));
     }

@@ -74,11 +74,7 @@ impl ArenaPool {
             .ok()
             .and_then(|size| size.total().checked_mul(connections))
             .and_then(|all| Bump::try_with_capacity(all).ok());
-        Self {
-            size,
-            connections,
-            shelf: Shelf::new(all.unwrap_or_default()),
-        }
+        Self { size, connections, shelf: Shelf::new(all.unwrap_or_default()) }
     }
 
     /// Memory for one connection; dropping it zeroes what was used and gives it back.
@@ -162,10 +158,7 @@ mod tests {
     #[test]
     fn too_small_a_budget_is_refused() {
         let pool = ArenaPool::new(Budget::bytes(1000));
-        let refusal = BudgetExceeded {
-            requested: Capacities::MINIMUM.total(),
-            remaining: 1000,
-        };
+        let refusal = BudgetExceeded { requested: Capacities::MINIMUM.total(), remaining: 1000 };
         assert_eq!(pool.backend().unwrap_err(), refusal.into());
         assert_eq!((pool.in_use(), pool.idle(), pool.reserved()), (0, 0, 0));
     }

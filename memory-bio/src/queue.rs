@@ -66,10 +66,7 @@ struct Offer {
 impl<'a> Queue<'a> {
     /// An empty queue of the capacity of `memory`.
     pub fn new(memory: &'a mut [u8]) -> Self {
-        Self {
-            memory,
-            ..Self::default()
-        }
+        Self { memory, ..Self::default() }
     }
 
     /// The most the queue can hold (bytes).

@@ -2,9 +2,7 @@
 
 use arenatls_engine::Backend;
 use arenatls_engine::record::{CONTROL_RESERVE, HEADER, MAX_RECORD_IN, MAX_RECORD_OUT};
-use arenatls_memory_bio::{
-    Arena, ArenaBackend, ArenaError, ArenaPool, Budget, BudgetExceeded, Capacities, Overrun,
-};
+use arenatls_memory_bio::{Arena, ArenaBackend, ArenaError, ArenaPool, Budget, BudgetExceeded, Capacities, Overrun};
 
 fn arena() -> Arena {
     Arena::new(Budget::bytes(1 << 20))
@@ -27,14 +25,8 @@ fn record(len: usize) -> Vec<u8> {
 fn new_in_takes_all_or_nothing() {
     let budget = Capacities::MINIMUM.total() + 10;
     let arena = Arena::new(Budget::bytes(budget));
-    let refusal = BudgetExceeded {
-        requested: budget + 1,
-        remaining: budget,
-    };
-    let too_much = Capacities::new(
-        Capacities::MINIMUM.inbound(),
-        Capacities::MINIMUM.outbound() + 11,
-    );
+    let refusal = BudgetExceeded { requested: budget + 1, remaining: budget };
+    let too_much = Capacities::new(Capacities::MINIMUM.inbound(), Capacities::MINIMUM.outbound() + 11);
     let refused = ArenaBackend::new_in(&arena, too_much).unwrap_err();
     assert_eq!(refused, ArenaError::BudgetExceeded(refusal));
     assert_eq!(arena.used(), 0);

@@ -87,12 +87,7 @@ impl Rig<'_> {
         self.fill(|queue| queue.extend(min), share_of(room, share), 0);
     }
 
-    fn fill(
-        &mut self,
-        look: impl for<'q> FnOnce(&'q mut Queue<'_>) -> &'q mut [u8],
-        n: usize,
-        released: usize,
-    ) {
+    fn fill(&mut self, look: impl for<'q> FnOnce(&'q mut Queue<'_>) -> &'q mut [u8], n: usize, released: usize) {
         let room = look(&mut self.queue);
         let mut commit = VecDeque::new();
         for place in &mut room[..n] {
@@ -134,11 +129,7 @@ impl Rig<'_> {
 
 fn run(capacity: usize, steps: &[Step]) -> u64 {
     let mut memory = vec![0; capacity];
-    let mut rig = Rig {
-        queue: Queue::new(&mut memory),
-        commits: VecDeque::new(),
-        next: 0,
-    };
+    let mut rig = Rig { queue: Queue::new(&mut memory), commits: VecDeque::new(), next: 0 };
     for step in steps {
         rig.step(step);
     }

@@ -46,10 +46,7 @@ unsafe impl GlobalAlloc for Inspecting {
 fn freed(work: impl FnOnce()) -> (usize, usize) {
     let before = (LARGE_FREED.load(Relaxed), SECRETS_FREED.load(Relaxed));
     work();
-    (
-        LARGE_FREED.load(Relaxed) - before.0,
-        SECRETS_FREED.load(Relaxed) - before.1,
-    )
+    (LARGE_FREED.load(Relaxed) - before.0, SECRETS_FREED.load(Relaxed) - before.1)
 }
 
 /// One test, since the counters belong to the process.
@@ -66,11 +63,7 @@ fn nothing_is_left_in_memory_given_back() {
     let mut arena = Arena::new(Budget::bytes(100_000));
     arena.alloc_bytes(70_000).unwrap().fill(SECRET);
     arena.reset();
-    assert_eq!(
-        freed(|| drop(arena)),
-        (1, 0),
-        "reset, with nothing handed out since"
-    );
+    assert_eq!(freed(|| drop(arena)), (1, 0), "reset, with nothing handed out since");
 
     let pool = ArenaPool::new(Budget::bytes(64 * 1024));
     let mut backend = pool.backend().unwrap();

@@ -28,9 +28,9 @@ mod read;
 mod write;
 
 pub use event::{Event, Received};
-pub use own::InPlace;
 use inbound::Inbound;
 use outbound::Outbound;
+pub use own::InPlace;
 
 /// One TLS connection: OpenSSL's protocol, the engine's state machine and record protection, the backend's memory.
 ///

@@ -25,7 +25,13 @@ pub(crate) struct Outbound {
 
 impl Outbound {
     pub(crate) fn new(options: Options) -> Outbound {
-        Outbound { options, keys: Keys::OpenSsl, counters: Counters::default(), control_type: APPLICATION_DATA, cut: false }
+        Outbound {
+            options,
+            keys: Keys::OpenSsl,
+            counters: Counters::default(),
+            control_type: APPLICATION_DATA,
+            cut: false,
+        }
     }
 
     pub(crate) fn is_engine(&self) -> bool {

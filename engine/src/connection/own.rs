@@ -122,7 +122,9 @@ impl<B: Backend> Connection<B> {
             Step::Plaintext => Ok(InPlace::Plaintext(text)),
             Step::PeerClosed => Ok(InPlace::PeerClosed),
             Step::Nothing => Ok(InPlace::Control),
-            Step::HandshakeComplete | Step::Truncated => Err(self.bug("a record cannot end a handshake or a transport")),
+            Step::HandshakeComplete | Step::Truncated => {
+                Err(self.bug("a record cannot end a handshake or a transport"))
+            }
         }
     }
 

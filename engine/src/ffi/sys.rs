@@ -57,12 +57,7 @@ unsafe extern "C" {
     pub(super) fn ERR_pop_to_mark() -> c_int;
     pub(super) fn ERR_peek_error() -> std::ffi::c_ulong;
     // openssl/evp.h
-    pub(super) fn EVP_Cipher(
-        ctx: *mut EVP_CIPHER_CTX,
-        out: *mut c_uchar,
-        input: *const c_uchar,
-        len: c_uint,
-    ) -> c_int;
+    pub(super) fn EVP_Cipher(ctx: *mut EVP_CIPHER_CTX, out: *mut c_uchar, input: *const c_uchar, len: c_uint) -> c_int;
     pub(super) fn EVP_CIPHER_CTX_set_params(ctx: *mut EVP_CIPHER_CTX, params: *const OSSL_PARAM) -> c_int;
     pub(super) fn EVP_CIPHER_CTX_get_params(ctx: *mut EVP_CIPHER_CTX, params: *mut OSSL_PARAM) -> c_int;
 }

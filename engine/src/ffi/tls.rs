@@ -115,12 +115,7 @@ impl Tls {
     ///
     /// OpenSSL first copies a record into memory of its own, then opens it and copies the plaintext out, so the two
     /// may overlap; only one record is shown.
-    pub(crate) fn read(
-        &mut self,
-        border: &mut Border<'_>,
-        record: &mut [u8],
-        front: Front,
-    ) -> Called {
+    pub(crate) fn read(&mut self, border: &mut Border<'_>, record: &mut [u8], front: Front) -> Called {
         let base = record.as_mut_ptr();
         let (end, text) = (front.end.min(record.len()), front.text().min(record.len()));
         let start = front.start.min(end);
@@ -150,8 +145,9 @@ impl Tls {
     pub(crate) fn write(&mut self, border: &mut Border<'_>, plaintext: &[u8]) -> Called {
         let mut n = 0;
         // SAFETY: `plaintext` is live for the call, which does not keep it: the border has room for the whole record.
-        let outcome = self
-            .call(border, |ssl| unsafe { ffi::SSL_write_ex(ssl, plaintext.as_ptr().cast(), plaintext.len(), &mut n) })?;
+        let outcome = self.call(border, |ssl| unsafe {
+            ffi::SSL_write_ex(ssl, plaintext.as_ptr().cast(), plaintext.len(), &mut n)
+        })?;
         Ok(if outcome == Outcome::Done(0) { Outcome::Done(n) } else { outcome })
     }
 
@@ -197,11 +193,7 @@ impl Tls {
         unsafe { ffi::SSL_set_shutdown(self.ssl.as_ptr(), ffi::SSL_SENT_SHUTDOWN | ffi::SSL_RECEIVED_SHUTDOWN) };
     }
 
-    fn call(
-        &mut self,
-        border: &mut Border<'_>,
-        f: impl FnOnce(*mut ffi::SSL) -> c_int,
-    ) -> Called {
+    fn call(&mut self, border: &mut Border<'_>, f: impl FnOnce(*mut ffi::SSL) -> c_int) -> Called {
         self.calls += 1;
         let ssl = self.ssl.as_ptr();
         // SAFETY: the SSL is live and its read BIO is the one `new` gave it.

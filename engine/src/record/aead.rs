@@ -54,7 +54,10 @@ pub enum AeadChoice {
 /// The chosen implementation.
 #[cfg_attr(
     feature = "ring",
-    expect(clippy::large_enum_variant, reason = "a box would take memory for every connection, and a step for every record")
+    expect(
+        clippy::large_enum_variant,
+        reason = "a box would take memory for every connection, and a step for every record"
+    )
 )]
 pub(crate) enum Aead {
     Evp(EvpAead),

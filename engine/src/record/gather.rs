@@ -66,13 +66,15 @@ impl<'a> Gather<'a> {
     /// The pieces, none of them empty.
     pub fn pieces(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
         let mut left = self.len;
-        std::iter::once(self.first).chain(self.rest.iter().map(|s| &**s)).map_while(move |piece| {
-            let here = &piece[..piece.len().min(left)];
-            let more = left > 0;
-            left -= here.len();
-            more.then_some(here)
-        })
-        .filter(|piece| !piece.is_empty())
+        std::iter::once(self.first)
+            .chain(self.rest.iter().map(|s| &**s))
+            .map_while(move |piece| {
+                let here = &piece[..piece.len().min(left)];
+                let more = left > 0;
+                left -= here.len();
+                more.then_some(here)
+            })
+            .filter(|piece| !piece.is_empty())
     }
 }
 

@@ -95,6 +95,9 @@ impl TrafficKeys {
 
 impl fmt::Debug for TrafficKeys {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TrafficKeys").field("version", &self.version).field("suite", &self.suite).finish_non_exhaustive()
+        f.debug_struct("TrafficKeys")
+            .field("version", &self.version)
+            .field("suite", &self.suite)
+            .finish_non_exhaustive()
     }
 }

@@ -105,8 +105,7 @@ impl Sealer {
             Version::Tls12 => {
                 *head = header(content_type, body.len());
                 let aad = Shape::aad_12(self.sequence, content_type, plain.len());
-                let (explicit, body) =
-                    body.split_at_mut_checked(self.shape.explicit_nonce()).ok_or(AeadFailure)?;
+                let (explicit, body) = body.split_at_mut_checked(self.shape.explicit_nonce()).ok_or(AeadFailure)?;
                 if let Some(explicit) = explicit.first_chunk_mut::<8>() {
                     *explicit = self.sequence.to_be_bytes();
                 }
