@@ -4,10 +4,11 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use arenatls::{Capacities, Options, State, Want};
+use arenatls::{Options, State, Want};
 use arenatls_rig::contexts::{self, Terms};
 use arenatls_rig::identity::Authority;
-use arenatls_rig::pair::{Pair, Seen, carry, events, feed, pool, take_output};
+use arenatls_rig::mode::smallest_pool;
+use arenatls_rig::pair::{Pair, Seen, carry, events, feed, take_output};
 use openssl::ssl::{SslContext, SslVersion};
 
 use crate::forge::{Forger, Suite};
@@ -34,8 +35,7 @@ fn more_tickets_than_the_output_holds_leave_one_after_the_other() {
                 let ca = Authority::new("ca");
                 let terms = Terms::default().version(SslVersion::TLS1_3).tickets(tickets);
                 let (client, server) = (contexts::client(&ca, &terms), contexts::server(&ca.server(), &terms));
-                let smallest = pool(Capacities::MINIMUM.total());
-                let mut pair = Pair::with(&client, &server, &options, &options.control_limit(200), smallest);
+                let mut pair = Pair::with(&client, &server, &options, &options.control_limit(200), smallest_pool());
                 // What the client says is all there at once: its Finished and its first words.
                 let _ = pair.client.poll_event().unwrap();
                 carry(&mut pair.client, &mut pair.server);
@@ -78,7 +78,7 @@ fn what_the_server_says_before_our_finished_waits_and_is_opened_once() {
     for options in support::protections(&Options::default()) {
         in_time(move || {
             let (client, server) = long_chain();
-            let mut pair = Pair::with(&client, &server, &options, &options, pool(Capacities::MINIMUM.total()));
+            let mut pair = Pair::with(&client, &server, &options, &options, smallest_pool());
             let _ = pair.client.poll_event().unwrap();
             carry(&mut pair.client, &mut pair.server);
             let _ = pair.server.poll_event().unwrap();

@@ -4,7 +4,7 @@
 use openssl::hash::MessageDigest;
 use openssl::pkey::PKey;
 use openssl::sign::Signer;
-use openssl::symm::{Cipher, decrypt_aead, encrypt_aead};
+use openssl::symm::{Cipher, encrypt_aead};
 
 /// alert.
 pub(crate) const ALERT: u8 = 21;
@@ -104,8 +104,7 @@ impl Forger {
         let nonce = self.nonce(&sequence);
         let header = [&[outer, 3, 3], &length(explicit + inner.len() + 16)[..]].concat();
         let aad = self.aad(&header, inner.len());
-        let mut tag = [0; 16];
-        let sealed = encrypt_aead(self.suite.cipher(), &self.key, Some(&nonce), &aad, inner, &mut tag).expect("sealed");
+        let (sealed, tag) = self.seal(&nonce, &aad, inner);
         self.sequence += 1;
         [&header, &sequence[..explicit], &sealed, &tag].concat()
     }
@@ -117,13 +116,24 @@ impl Forger {
         let (text, tag) = body.split_at(body.len() - 16);
         let nonce = if explicit.is_empty() { self.nonce(&self.sequence.to_be_bytes()) } else { self.nonce(explicit) };
         let aad = self.aad(header, text.len());
-        let mut plain = decrypt_aead(self.suite.cipher(), &self.key, Some(&nonce), &aad, text, tag).expect("authentic");
+        // All are stream ciphers: to seal what was sealed gives what it was made of. That is then sealed for its tag, so
+        // that memcheck has no quarrel with the way in which OpenSSL compares one.
+        let (mut plain, _) = self.seal(&nonce, &aad, text);
+        let made = self.seal(&nonce, &aad, &plain);
+        assert_eq!(made, (text.to_vec(), tag.to_vec()), "it is authentic");
         self.sequence += 1;
         if !self.is_13() {
             return (header[0], plain);
         }
         plain.truncate(plain.iter().rposition(|b| *b != 0).expect("a content type") + 1);
         (plain.pop().unwrap_or_default(), plain)
+    }
+
+    /// Ciphertext and tag.
+    fn seal(&self, nonce: &[u8], aad: &[u8], plain: &[u8]) -> (Vec<u8>, Vec<u8>) {
+        let mut tag = vec![0; 16];
+        let sealed = encrypt_aead(self.suite.cipher(), &self.key, Some(nonce), aad, plain, &mut tag).expect("sealed");
+        (sealed, tag)
     }
 
     fn explicit(&self) -> usize {

@@ -6,6 +6,7 @@ use std::sync::{LazyLock, Mutex};
 use arenatls::{Alert, Error, Options, Protection, State};
 use arenatls_rig::contexts::{self, Terms};
 use arenatls_rig::identity::Authority;
+use arenatls_rig::mode::usual_pool;
 use arenatls_rig::pair::{Conn, Pair, Seen, feed, take_output};
 use openssl::error::ErrorStack;
 use openssl::ssl::{SslContext, SslContextBuilder, SslVersion};
@@ -141,8 +142,7 @@ impl Live {
         let (client, server) = case.contexts();
         let theirs = Options::default().library_protection();
         let (c, s) = if victim == Victim::Client { (options, &theirs) } else { (&theirs, options) };
-        let pool = arenatls_rig::pair::pool(arenatls_rig::pair::BUDGET);
-        let mut pair = Pair::with(client, server, c, s, pool);
+        let mut pair = Pair::with(client, server, c, s, usual_pool());
         pair.handshake();
         let (from_client, from_server) = forgers(case, &pair.client);
         let (forger, ear) =
