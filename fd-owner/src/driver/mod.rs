@@ -44,7 +44,7 @@ pub enum Role<'a> {
 ///
 /// | kind | methods |
 /// |---|---|
-/// | getters | [`slots`](Self::slots), [`connections`](Self::connections), [`ring_setup`](Self::ring_setup), [`waker`](Self::waker) |
+/// | getters | [`slots`](Self::slots), [`connections`](Self::connections), [`peer_addr`](Self::peer_addr), [`ring_setup`](Self::ring_setup), [`waker`](Self::waker) |
 /// | connections in | [`listen`](Self::listen), [`adopt`](Self::adopt), [`connect`](Self::connect) |
 /// | commands | [`connection`](Self::connection), [`close`](Self::close), [`abort`](Self::abort), [`pause`](Self::pause), [`resume`](Self::resume), [`stop_listening`](Self::stop_listening) |
 /// | work out | [`poll_event`](Self::poll_event), [`plaintext`](Self::plaintext), [`turn`](Self::turn) |
@@ -292,6 +292,17 @@ impl RingDriver {
         self.entries[index as usize].paused = false;
         self.ready.add(index);
         Ok(())
+    }
+
+    /// The address of a connection's peer (`getpeername`).
+    ///
+    /// # Errors
+    ///
+    /// [`DriverError::Stale`]; [`DriverError::System`] if the peer is gone, or no TCP peer.
+    pub fn peer_addr(&self, id: ConnectionId) -> Result<SocketAddr, DriverError> {
+        let index = self.find_closing(id).ok_or(DriverError::Stale)?;
+        let socket = self.entries[index as usize].socket.as_ref().ok_or(DriverError::Stale)?;
+        socket.peer_addr().map_err(system("learn the peer's address"))
     }
 
     /// How the slots stand.
