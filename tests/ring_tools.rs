@@ -2,7 +2,7 @@
 
 mod ring_support;
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -27,14 +27,6 @@ impl Tool {
                 eprintln!("SKIPPED: no openssl tool: {error}");
                 None
             }
-        }
-    }
-
-    fn wait(&mut self) {
-        let end = Instant::now() + WATCHDOG;
-        while self.0.try_wait().unwrap().is_none() {
-            assert!(Instant::now() < end, "openssl does not end");
-            std::thread::sleep(Duration::from_millis(5));
         }
     }
 }
