@@ -227,11 +227,18 @@ fn chains_longer_than_the_queue_pass_through_it() {
 fn a_chain_above_max_cert_list_is_a_typed_error_and_no_hang() {
     for_each_mode(|mode| {
         let mut pair = big_pair(mode, 0, 330);
-        let (client, server) = pair.settle();
+        let (client, _) = pair.settle();
         let error = client.expect_err("120 kB are more than 102,400 bytes");
         assert_eq!(error.blame(), arenatls::Blame::Peer, "{error:?}");
         assert!(matches!(error, arenatls::Error::Protocol(_)), "{error:?}");
-        assert!(matches!(server, Err(arenatls::Error::PeerAlert(_))), "the peer is told: {server:?}");
+        // The server has to get rid of the rest of its flight to hear why.
+        let told = loop {
+            take_output(&mut pair.server);
+            if let Err(error) = events(&mut pair.server) {
+                break error;
+            }
+        };
+        assert!(matches!(told, arenatls::Error::PeerAlert(_)), "{told:?}");
     });
 }
 
@@ -246,8 +253,7 @@ fn data_that_follows_the_servers_finished_at_once_is_read() {
         let mut client = mode.pair().client;
         events(&mut client).unwrap();
         stock.receive_from(&mut client);
-        let early = stock.write_early(b"welcome").expect("0.5-RTT data");
-        assert_eq!(early, 7);
+        stock.write_early(b"welcome");
         feed(&mut client, &stock.take());
         assert_eq!(events(&mut client).unwrap(), []);
         let flight = take_output(&mut client);

@@ -51,12 +51,12 @@ impl Errand {
         Ok(Self { subject, payload, records })
     }
 
-    /// Makes the pair, warms it up, and sends the records with `instrument` on.
+    /// Makes the pair, warms it up, and sends the records with `instrument` on, which it returns.
     ///
     /// # Panics
     ///
     /// Panics if the contender does not work.
-    pub fn run(&self, instrument: &mut impl Instrument) {
+    pub fn run<I: Instrument>(&self, mut instrument: I) -> I {
         let parties = Parties::new();
         let setting = Setting { suite: Suite::ALL[0], parties: &parties };
         let mut pair: Box<dyn Contender> = (self.subject.connect)(&setting);
@@ -64,7 +64,8 @@ impl Errand {
         check(&mut *pair, &mut wire, self.payload, self.subject.name);
         let payload = payload::of(self.payload);
         run(Direction::Both, &mut *pair, &mut wire, &payload, WARM_UP, &mut Stopwatch::new());
-        run(Direction::Both, &mut *pair, &mut wire, &payload, self.records, instrument);
+        run(Direction::Both, &mut *pair, &mut wire, &payload, self.records, &mut instrument);
+        instrument
     }
 }
 

@@ -18,6 +18,8 @@
 /// - Bytes already in `input` keep their values and their offset from its start until they are consumed: the
 ///   engine opens records in place and may come back later for the rest of an opened record.
 /// - Committed bytes leave in the order of the commits.
+/// - With nothing left to send, `room` has at least one record of maximal size
+///   ([`MAX_RECORD_OUT`](crate::record::MAX_RECORD_OUT)) and [`CONTROL_RESERVE`](crate::record::CONTROL_RESERVE) bytes.
 ///
 /// A backend that breaks these promises breaks its own connection; it cannot break memory safety.
 pub trait Backend {

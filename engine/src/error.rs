@@ -171,10 +171,23 @@ impl Native {
         self.reason
     }
 
-    /// Empties the thread's queue and keeps its oldest entry, the one nearest to the cause.
+    /// Whether it is an entry of OpenSSL's TLS code (`ERR_LIB_SSL`).
+    pub(crate) fn is_ssl(&self) -> bool {
+        const ERR_LIB_SSL: c_ulong = 20;
+        self.code >> 23 & 0xff == ERR_LIB_SSL
+    }
+
+    /// Empties the thread's queue and keeps one entry of it: the oldest of OpenSSL's TLS code, which judges what the
+    /// layers below only notice, or else the oldest.
     pub(crate) fn drain() -> Native {
-        let stack = ErrorStack::get();
-        stack.errors().first().map_or_else(Native::default, |e| Native { code: e.code(), reason: e.reason() })
+        Native::from(ErrorStack::get())
+    }
+}
+
+impl From<ErrorStack> for Native {
+    fn from(stack: ErrorStack) -> Native {
+        let entries = || stack.errors().iter().map(|e| Native { code: e.code(), reason: e.reason() });
+        entries().find(Native::is_ssl).or_else(|| entries().next()).unwrap_or_default()
     }
 }
 
@@ -220,8 +233,8 @@ pub enum BuildError {
     Native(Native),
 }
 
-impl BuildError {
-    pub(crate) fn drain() -> BuildError {
-        BuildError::Native(Native::drain())
+impl From<ErrorStack> for BuildError {
+    fn from(stack: ErrorStack) -> BuildError {
+        BuildError::Native(stack.into())
     }
 }

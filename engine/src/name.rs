@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 
 use openssl::ssl::SslRef;
+use openssl::x509::verify::X509CheckFlags;
 
 use crate::error::BuildError;
 
@@ -24,6 +25,11 @@ impl PeerName {
         if host.is_empty() {
             return Err(bad("it is empty"));
         }
+        // Something takes each of these for an IPv4 address, and then it must not be checked as a name.
+        let last = host.rsplit('.').next().unwrap_or_default();
+        if last.bytes().all(|b| b.is_ascii_digit()) || last.starts_with("0x") {
+            return Err(bad("its last label is a number, as in an IPv4 address"));
+        }
         if host.len() > 253 || host.split('.').any(|label| label.is_empty() || label.len() > 63) {
             return Err(bad("a label has 1 to 63 bytes and a name at most 253 (RFC 1035 §2.3.4)"));
         }
@@ -33,15 +39,17 @@ impl PeerName {
         Ok(PeerName::Host(host))
     }
 
-    /// Has OpenSSL check the name (`X509_VERIFY_PARAM_set1_host`/`_ip`), and send it unless it is an address.
+    /// Has OpenSSL check the name (`X509_VERIFY_PARAM_set1_host`/`_ip`) in full, and send it unless it is an address.
     pub(crate) fn apply(&self, ssl: &mut SslRef) -> Result<(), BuildError> {
+        ssl.param_mut().set_hostflags(X509CheckFlags::NO_PARTIAL_WILDCARDS);
         match self {
             PeerName::Host(host) => {
-                ssl.set_hostname(host).map_err(|_| BuildError::drain())?;
-                ssl.param_mut().set_host(host).map_err(|_| BuildError::drain())
+                ssl.set_hostname(host)?;
+                ssl.param_mut().set_host(host)?;
             }
-            PeerName::Ip(ip) => ssl.param_mut().set_ip(*ip).map_err(|_| BuildError::drain()),
+            PeerName::Ip(ip) => ssl.param_mut().set_ip(*ip)?,
         }
+        Ok(())
     }
 }
 
@@ -58,7 +66,7 @@ mod tests {
 
     #[test]
     fn what_is_no_name_is_refused() {
-        for name in ["", ".", "a..b", "a\0b", "a b", "*.example", "ünter.example", &"a".repeat(64), "a.example:443"] {
+        for name in ["", ".", "a..b", "a\0b", "a b", "*.example", "127.0.0.1.", "10.1", "a.0x7f", "ünter.example", &"a".repeat(64), "a.example:443"] {
             assert!(matches!(PeerName::parse(name), Err(BuildError::BadName { .. })), "{name:?}");
         }
     }

@@ -144,7 +144,7 @@ mod tests {
 
     /// The whole table, one row a state; `.` is an illegal pair. A change of the machine changes this text.
     const TABLE: &str = "\
-              Start HandshakeDone Read Write KeyUpdate Close PeerClosed Abort Fail
+State         Start HandshakeDone Read Write KeyUpdate Close PeerClosed Abort Fail
 Idle          Handshake . . . . Closed . Closed Failed
 Handshake     Handshake Traffic . . . Closed . Closed Failed
 Traffic       . . Traffic Traffic Traffic SendClosed ReceiveClosed Closed Failed
@@ -155,7 +155,7 @@ Failed        . . . . . . . Failed Failed
 ";
 
     fn printed() -> String {
-        let mut text = format!("{:13}", "");
+        let mut text = format!("{:13}", "State");
         for event in Trigger::ALL {
             write!(text, " {event:?}").unwrap();
         }

@@ -28,6 +28,14 @@ pub enum Progress<T> {
 }
 
 impl<T> Progress<T> {
+    /// What it needs, if it is not done.
+    pub fn want(&self) -> Option<Want> {
+        match self {
+            Progress::Done(_) => None,
+            Progress::Want(want) => Some(*want),
+        }
+    }
+
     /// The result, if it is done.
     pub fn done(self) -> Option<T> {
         match self {

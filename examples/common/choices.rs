@@ -32,7 +32,8 @@ pub(crate) fn alpn(value: &str) -> Result<Vec<u8>, Failure> {
     let mut wire = Vec::new();
     for name in value.split(',') {
         let length = u8::try_from(name.len()).ok().filter(|length| *length > 0);
-        let length = length.ok_or_else(|| Failure::Usage(format!("--alpn: a name has 1 to 255 bytes, not {name:?}")))?;
+        let length =
+            length.ok_or_else(|| Failure::Usage(format!("--alpn: a name has 1 to 255 bytes, not {name:?}")))?;
         wire.push(length);
         wire.extend_from_slice(name.as_bytes());
     }

@@ -58,7 +58,9 @@ impl Failure {
             Failure::Usage(_) => Some("--help lists the options"),
             Failure::Tls(Error::PeerAlert(alert)) => alert_hint(*alert),
             Failure::Tls(Error::Certificate { code, .. }) => verdict_hint(*code),
-            Failure::Tls(Error::Protocol(_)) => Some("does the peer speak TLS on this port, in a version allowed here?"),
+            Failure::Tls(Error::Protocol(_)) => {
+                Some("does the peer speak TLS on this port, in a version allowed here?")
+            }
             Failure::Network { cause, .. } if cause.kind() == io::ErrorKind::ConnectionRefused => {
                 Some("nothing listens there")
             }

@@ -28,7 +28,10 @@ pub(crate) struct Answer {
 enum At {
     Head,
     /// So many bytes of so many are still to come.
-    Length { left: u64, of: u64 },
+    Length {
+        left: u64,
+        of: u64,
+    },
     Chunked(Chunks),
     UntilClosed,
     Whole,
@@ -75,7 +78,8 @@ impl Answer {
                     self.write(content, body)?;
                 }
                 At::Chunked(chunks) => {
-                    let content = chunks.step(&mut input).map_err(|_| broken("the chunked coding of the answer is broken"))?;
+                    let content =
+                        chunks.step(&mut input).map_err(|_| broken("the chunked coding of the answer is broken"))?;
                     if chunks.is_whole() {
                         self.at = At::Whole;
                     }
@@ -124,7 +128,8 @@ impl Answer {
         self.head.extend_from_slice(input);
         let mut fields = [EMPTY_HEADER; MAX_FIELDS];
         let mut response = Response::new(&mut fields);
-        let parsed = response.parse(&self.head).map_err(|error| broken(&format!("this is not an HTTP/1.1 answer: {error}")))?;
+        let parsed =
+            response.parse(&self.head).map_err(|error| broken(&format!("this is not an HTTP/1.1 answer: {error}")))?;
         let Status::Complete(length) = parsed else {
             *input = &[];
             return if self.head.len() > MAX_HEAD { Err(broken("the head of the answer is too long")) } else { Ok(()) };

@@ -63,6 +63,8 @@ impl Chunks {
     fn after(&self, line: &[u8]) -> Result<At, InvalidChunkSize> {
         let is_blank = matches!(line, b"\r\n" | b"\n");
         match self.at {
+            // Without a digit, httparse would read 0: an end that nobody announced.
+            At::Size if !line[0].is_ascii_hexdigit() => Err(InvalidChunkSize),
             At::Size => match parse_chunk_size(line)? {
                 Status::Complete((_, 0)) => Ok(At::Trailer),
                 Status::Complete((_, size)) => Ok(At::Data(size)),

@@ -6,7 +6,9 @@ use std::time::{Duration, Instant};
 
 use arenatls::{ArenaPool, Connection};
 use openssl::error::ErrorStack;
-use openssl::ssl::{Ssl, SslContext, SslContextBuilder, SslMethod, SslSession, SslSessionCacheMode, SslVerifyMode, SslVersion};
+use openssl::ssl::{
+    Ssl, SslContext, SslContextBuilder, SslMethod, SslSession, SslSessionCacheMode, SslVerifyMode, SslVersion,
+};
 
 use crate::args::Args;
 use crate::common::choices;
@@ -49,14 +51,15 @@ impl<'a> Client<'a> {
 
     /// Opens a connection and runs its handshake; `resume`: with the newest session.
     pub(crate) fn open(&self, resume: bool) -> Result<Opened<'a>, Failure> {
-        let started = Instant::now();
-        let (socket, address) = self.dial()?;
-        let (tcp, started) = (started.elapsed(), Instant::now());
         let mut ssl = Ssl::new(&self.context).map_err(|cause| choices::refused("start a connection".into(), &cause))?;
         if resume {
             self.set_session(&mut ssl)?;
         }
+        // A host that is no name is refused here, before anybody is asked for its address.
         let connection = Connection::connect_with(ssl, &self.args.url.host, self.pool.backend()?, &self.args.options)?;
+        let started = Instant::now();
+        let (socket, address) = self.dial()?;
+        let (tcp, started) = (started.elapsed(), Instant::now());
         let mut link = Link::new(connection, socket, self.args.timeout)?;
         if let Err(failure) = link.handshake() {
             link.close(Duration::from_millis(500));

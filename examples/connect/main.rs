@@ -34,10 +34,9 @@ const LINGER: Duration = Duration::from_secs(1);
 
 fn main() -> ExitCode {
     let outcome = match Args::parse(lexopt::Parser::from_env()) {
-        Ok(None) => io::stdout().write_all(HELP.as_bytes()).map_err(|cause| Failure::Local {
-            doing: "write to standard output".into(),
-            cause: cause.into(),
-        }),
+        Ok(None) => io::stdout()
+            .write_all(HELP.as_bytes())
+            .map_err(|cause| Failure::Local { doing: "write to standard output".into(), cause: cause.into() }),
         Ok(Some(args)) => fetch(&args),
         Err(failure) => Err(failure),
     };
@@ -99,7 +98,8 @@ fn ask(link: &mut Link<'_>, args: &Args, most: u32, resume: bool) -> Result<u32,
 
 fn request(link: &mut Link<'_>, url: &Url) -> Result<(), Failure> {
     let Url { authority, path, .. } = url;
-    let head = format!("GET {path} HTTP/1.1\r\nHost: {authority}\r\nUser-Agent: arenatls-connect\r\nAccept: */*\r\n\r\n");
+    let head =
+        format!("GET {path} HTTP/1.1\r\nHost: {authority}\r\nUser-Agent: arenatls-connect\r\nAccept: */*\r\n\r\n");
     link.expect("the answer");
     // If it cannot be sent, the server may still say why.
     link.send(&mut [IoSlice::new(head.as_bytes())]).map(|_| ())

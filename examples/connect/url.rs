@@ -57,7 +57,8 @@ mod tests {
 
     #[test]
     fn addresses_are_taken_apart() {
-        let expected = |host: &str, port, authority: &str, path: &str| (host.into(), port, authority.into(), path.into());
+        let expected =
+            |host: &str, port, authority: &str, path: &str| (host.into(), port, authority.into(), path.into());
         assert_eq!(parts("https://a.example"), expected("a.example", 443, "a.example", "/"));
         assert_eq!(parts("https://a.example:8443/x?y#z"), expected("a.example", 8443, "a.example:8443", "/x?y"));
         assert_eq!(parts("https://[::1]:4433?q"), expected("::1", 4433, "[::1]:4433", "/?q"));
@@ -66,7 +67,16 @@ mod tests {
 
     #[test]
     fn what_is_no_address_is_refused() {
-        let bad = ["", "http://a/", "https://", "https:///x", "https://a:x/", "https://a:99999/", "https://u@a/", "https://[::1/"];
+        let bad = [
+            "",
+            "http://a/",
+            "https://",
+            "https:///x",
+            "https://a:x/",
+            "https://a:99999/",
+            "https://u@a/",
+            "https://[::1/",
+        ];
         for text in bad.into_iter().chain(["https://a/\r\nX: y", "https://a/ b", "https://ä/"]) {
             assert!(matches!(Url::parse(text), Err(Failure::Usage(_))), "{text:?}");
         }

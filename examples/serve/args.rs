@@ -63,7 +63,8 @@ impl Args {
                 other => return Err(other.unexpected().into()),
             }
         }
-        args.listen = listen.ok_or_else(|| Failure::Usage("--listen is missing, say --listen 127.0.0.1:4433".into()))?;
+        args.listen =
+            listen.ok_or_else(|| Failure::Usage("--listen is missing, say --listen 127.0.0.1:4433".into()))?;
         args.identity = KeyFiles::new(cert, key)?;
         Ok(Some(args))
     }

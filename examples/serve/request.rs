@@ -51,5 +51,10 @@ fn judge(request: &httparse::Request<'_, '_>, length: usize) -> Request {
     if has_body {
         return Request::Refused { code: 400, why: "a request with a body is not served here" };
     }
-    Request::Get { path: path.into(), length, head_only: method == "HEAD", keep_alive: keeps_alive(fields, Some(version)) }
+    Request::Get {
+        path: path.into(),
+        length,
+        head_only: method == "HEAD",
+        keep_alive: keeps_alive(fields, Some(version)),
+    }
 }

@@ -88,7 +88,11 @@ fn receive(link: &mut Link<'_>, pending: &mut Vec<u8>) -> Result<Option<Request>
             request => return Ok(Some(request)),
         }
         if link.next(|bytes| pending.extend_from_slice(bytes))? == Turn::Closed {
-            return if pending.is_empty() { Ok(None) } else { Err(Failure::Http("half a request, then the end".into())) };
+            return if pending.is_empty() {
+                Ok(None)
+            } else {
+                Err(Failure::Http("half a request, then the end".into()))
+            };
         }
     }
 }

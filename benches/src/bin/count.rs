@@ -27,7 +27,6 @@ fn main() -> ExitCode {
 fn count() -> Result<String, Box<dyn Error>> {
     count::install()?;
     let errand = Errand::parse(std::env::args_os().skip(1))?;
-    let mut counter = Counter::new();
-    errand.run(&mut counter);
+    let counter = errand.run(Counter::new());
     Ok(serde_json::to_string(&counter.counts())?)
 }

@@ -34,11 +34,16 @@ mod glibc {
 }
 
 impl Instrument for Trace {
+    /// On from the first batch to the end: each start would begin the file anew.
     fn begin(&mut self) {
         glibc::mtrace();
     }
 
-    fn end(&mut self) {
+    fn end(&mut self, _records: usize) {}
+}
+
+impl Drop for Trace {
+    fn drop(&mut self) {
         glibc::muntrace();
     }
 }
@@ -46,7 +51,7 @@ impl Instrument for Trace {
 fn main() -> ExitCode {
     match Errand::parse(std::env::args_os().skip(1)) {
         Ok(errand) => {
-            errand.run(&mut Trace);
+            errand.run(Trace);
             ExitCode::SUCCESS
         }
         Err(error) => {

@@ -4,7 +4,7 @@
 //! A record costs one `EVP_CIPHER_CTX_set_params` (nonce, and the tag to expect), one `EVP_Cipher` each for the
 //! additional data, the payload, the inner type (TLS 1.3, sealing) and the end, and one `EVP_CIPHER_CTX_get_params`
 //! (sealing: the tag). `EVP_Cipher` skips the checks of `EVP_CipherUpdate`. ChaCha20-Poly1305 takes its nonce by
-//! `EVP_CipherInit_ex` and its end by `EVP_CipherFinal_ex`. Key, header and sequence number are made up.
+//! `EVP_CipherInit_ex` and its end by `EVP_CipherFinal`. Key, header and sequence number are made up.
 
 use std::ffi::{CStr, c_int, c_uint};
 use std::ptr;
@@ -21,8 +21,6 @@ use crate::wire::Wire;
 unsafe extern "C" {
     /// `openssl/evp.h`; openssl-sys does not declare it.
     fn EVP_Cipher(ctx: *mut ffi::EVP_CIPHER_CTX, out: *mut u8, input: *const u8, length: c_uint) -> c_int;
-    /// `openssl/evp.h`; openssl-sys does not declare it.
-    fn EVP_CipherFinal_ex(ctx: *mut ffi::EVP_CIPHER_CTX, out: *mut u8, length: *mut c_int) -> c_int;
     /// `openssl/evp.h`; openssl-sys does not declare it.
     fn EVP_CIPHER_CTX_set_params(ctx: *mut ffi::EVP_CIPHER_CTX, params: *const ffi::OSSL_PARAM) -> c_int;
     /// `openssl/evp.h`; openssl-sys does not declare it.
@@ -173,7 +171,7 @@ impl End {
         self.cipher(ptr::null_mut(), data.as_ptr(), shape.additional);
     }
 
-    /// ChaCha20-Poly1305 wants `EVP_CipherFinal_ex`: given nothing, its `EVP_Cipher` does nothing, not even check a tag.
+    /// ChaCha20-Poly1305 wants `EVP_CipherFinal`: given nothing, its `EVP_Cipher` does nothing, not even check a tag.
     fn finish(&mut self) {
         let mut nothing = [0; TAG];
         if self.gcm {
@@ -181,7 +179,7 @@ impl End {
         }
         let (ctx, mut length) = (self.ctx.as_ptr(), 0);
         // SAFETY: the context is live; an AEAD's end puts out nothing, for which there is more than room.
-        let code = unsafe { EVP_CipherFinal_ex(ctx, nothing.as_mut_ptr(), &mut length) };
+        let code = unsafe { ffi::EVP_CipherFinal(ctx, nothing.as_mut_ptr(), &mut length) };
         assert_eq!(code, 1, "the AEAD agrees");
     }
 

@@ -119,14 +119,14 @@ impl Lane {
     }
 
     fn turn(&mut self, course: &mut Course) {
-        let time = self.clock(course, self.records);
-        self.result.times.push(time.as_nanos() as f64 / self.records as f64);
+        let time = self.clock(course, self.records).per_record();
+        self.result.times.push(time);
     }
 
-    fn clock(&mut self, course: &mut Course, records: usize) -> Duration {
+    fn clock(&mut self, course: &mut Course, records: usize) -> Stopwatch {
         let mut stopwatch = Stopwatch::new();
         let Course { direction, payload, wire } = course;
         run(*direction, &mut *self.pair, wire, payload, records, &mut stopwatch);
-        stopwatch.elapsed()
+        stopwatch
     }
 }

@@ -44,13 +44,14 @@ impl Direction {
     }
 }
 
-/// Ciphertext of one batch of records sealed beforehand, at most (bytes): it stays in the second-level cache.
+/// Plaintext of one batch of records, at most (bytes): sealed beforehand, it stays in the second-level cache.
 const BATCH_BYTES: usize = 128 * 1024;
 
 /// Records of one batch, at most.
 const BATCH_RECORDS: usize = 256;
 
-/// Runs `records` records of `payload` through the pair, with `instrument` on while the measured end works.
+/// Runs `records` records of `payload` through the pair, in batches, with `instrument` on for each batch while the
+/// measured end works.
 ///
 /// A pair that wrote in [`Direction::Write`] is out of step afterwards and good for nothing else.
 ///
@@ -65,13 +66,19 @@ pub fn run(
     records: usize,
     instrument: &mut impl Instrument,
 ) {
-    wire.reset();
-    let opened = match direction {
-        Direction::Write => write(pair, wire, payload, records, instrument),
-        Direction::Read => read(pair, wire, payload, records, instrument),
-        Direction::Both => both(pair, wire, payload, records, instrument),
-    };
-    assert_eq!(opened, records * payload.len(), "all that was sent comes out");
+    let batch = (BATCH_BYTES / payload.len()).clamp(1, BATCH_RECORDS);
+    let mut left = records;
+    while left > 0 {
+        let now = left.min(batch);
+        wire.reset();
+        let opened = match direction {
+            Direction::Write => write(pair, wire, payload, now, instrument),
+            Direction::Read => read(pair, wire, payload, now, instrument),
+            Direction::Both => both(pair, wire, payload, now, instrument),
+        };
+        assert_eq!(opened, now * payload.len(), "all that was sent comes out");
+        left -= now;
+    }
 }
 
 fn write(
@@ -86,7 +93,7 @@ fn write(
         pair.write(payload, wire);
         wire.reset();
     }
-    instrument.end();
+    instrument.end(records);
     records * payload.len()
 }
 
@@ -97,22 +104,16 @@ fn read(
     records: usize,
     instrument: &mut impl Instrument,
 ) -> usize {
-    let batch = (BATCH_BYTES / payload.len()).clamp(1, BATCH_RECORDS);
-    let (mut left, mut opened) = (records, 0);
-    while left > 0 {
-        let now = left.min(batch);
-        for _ in 0..now {
-            pair.write(payload, wire);
-            wire.cut();
-        }
-        instrument.begin();
-        for _ in 0..now {
-            opened += pair.read(wire, &mut glance);
-        }
-        instrument.end();
-        wire.reset();
-        left -= now;
+    for _ in 0..records {
+        pair.write(payload, wire);
+        wire.cut();
     }
+    let mut opened = 0;
+    instrument.begin();
+    for _ in 0..records {
+        opened += pair.read(wire, &mut glance);
+    }
+    instrument.end(records);
     opened
 }
 
@@ -131,7 +132,7 @@ fn both(
         opened += pair.read(wire, &mut glance);
         wire.reset();
     }
-    instrument.end();
+    instrument.end(records);
     opened
 }
 

@@ -5,11 +5,14 @@ use crate::backend::Backend;
 use crate::error::Error;
 use crate::ffi::tls::Outcome;
 use crate::state::{State, Trigger};
-use crate::want::{Progress, Want};
+use crate::want::Progress;
 
 impl<B: Backend> Connection<B> {
     /// Ends our sending direction: close_notify is in the backend when this is done. What the peer still sends can be
     /// read. During a handshake there is nothing to end well, and the connection is closed without a word.
+    ///
+    /// `Want::Input`: half a handshake message of the peer's (a ticket, say) is here, and OpenSSL says nothing before it
+    /// has the rest. A peer that keeps it back is a case for a deadline and [`abort`](Self::abort).
     ///
     /// Closing twice does nothing the second time.
     ///
@@ -18,7 +21,7 @@ impl<B: Backend> Connection<B> {
     /// The cause for which the connection failed, before or now.
     pub fn close(&mut self) -> Result<Progress<()>, Error> {
         self.check(Trigger::Close)?;
-        if matches!(self.state, State::Idle | State::Handshake) {
+        if matches!(self.state, State::Idle | State::Handshake) && !self.handshaken {
             self.transit(Trigger::Close)?;
             self.want = None;
             return Ok(Progress::Done(()));
@@ -26,8 +29,8 @@ impl<B: Backend> Connection<B> {
         if matches!(self.state, State::SendClosed | State::Closed) {
             return Ok(Progress::Done(()));
         }
-        if !self.unblock()? || !self.has_reserve() {
-            return Ok(Progress::Want(Want::Drain));
+        if let Some(want) = self.cannot_speak()? {
+            return Ok(Progress::Want(want));
         }
         match self.native(|tls, border| tls.shutdown(border)) {
             Ok(Outcome::Done(_)) => {

@@ -53,6 +53,7 @@ impl<B: Backend> Connection<B> {
                 self.want = Some(want);
                 return Ok(Step::Nothing);
             }
+            let unsent = self.backend.unsent();
             match self.handshake_once() {
                 Ok(Outcome::Done(_)) => self.handshaken = true,
                 Ok(Outcome::Wants(want)) => self.want = Some(want),
@@ -64,7 +65,8 @@ impl<B: Backend> Connection<B> {
                 Err(error) => return Err(self.fail(error)),
             }
             // A callback that said "later" is asked again at the next poll, not in a loop.
-            if !matches!(self.want, None | Some(Want::Input | Want::Drain)) && !self.handshaken {
+            let stuck = self.want == Some(Want::Drain) && self.backend.unsent() == unsent;
+            if (stuck || !matches!(self.want, None | Some(Want::Input | Want::Drain))) && !self.handshaken {
                 return Ok(Step::Nothing);
             }
         }
@@ -104,7 +106,7 @@ impl<B: Backend> Connection<B> {
             Err(bad) => return Err(self.refuse(bad.into())),
         };
         let ended = self.backend.input_ended();
-        let ports = self.backend.ports(CONTROL_RESERVE);
+        let ports = self.backend.ports(CONTROL_RESERVE + usize::from(self.want == Some(Want::Drain)));
         let mut border = Border::new(ports.room, &mut self.outbound, &mut self.inbound);
         border.show(&ports.input[front.start..front.end]);
         border.ended = ended && front.record == ports.input.len();
@@ -118,6 +120,9 @@ impl<B: Backend> Connection<B> {
     /// What the next handshake call may see: the record at the start of the input, opened if the keys are ours; all
     /// the input if it is no record, for OpenSSL to judge; nothing if there is no whole record.
     fn handshake_front(&mut self) -> Result<Front, BadRecord> {
+        if let Some(front) = self.inbound.opened {
+            return Ok(front);
+        }
         let input = self.backend.input().len();
         match Frame::parse(self.backend.input(), self.inbound.max_ciphertext()) {
             Frame::Partial { .. } if self.backend.input_ended() => Ok(Front { start: 0, end: input, record: input }),

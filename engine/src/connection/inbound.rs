@@ -1,10 +1,11 @@
 //! The receiving direction's state; shares nothing with the sending one.
 
+use super::keys::Keys;
 use crate::options::Options;
 use crate::protection::{Counters, Protection};
 use crate::record::keys::TrafficKeys;
 use crate::record::open::Opener;
-use crate::record::{HEADER, MAX_CIPHERTEXT_12, Shape};
+use crate::record::{ALERT, HANDSHAKE, HEADER, MAX_CIPHERTEXT_12};
 
 /// Plaintext that lies in the backend's input and may be lent: all positions from the start of the input.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -38,7 +39,7 @@ impl Front {
 /// Opener, counters, and what lies at the start of the input.
 pub(crate) struct Inbound {
     options: Options,
-    opener: Option<Opener>,
+    keys: Keys<Opener>,
     pub(crate) counters: Counters,
     /// The record at the start of the input was opened, and this is what is left of it.
     pub(crate) lent: Lent,
@@ -57,7 +58,7 @@ impl Inbound {
     pub(crate) fn new(options: Options) -> Inbound {
         Inbound {
             options,
-            opener: None,
+            keys: Keys::OpenSsl,
             counters: Counters::default(),
             lent: Lent::default(),
             opened: None,
@@ -68,39 +69,45 @@ impl Inbound {
     }
 
     pub(crate) fn is_engine(&self) -> bool {
-        self.opener.is_some()
+        self.keys.are_ours()
     }
 
     pub(crate) fn protection(&self) -> Protection {
-        if self.is_engine() { Protection::Engine } else { Protection::Library }
+        self.keys.protection()
     }
 
+    #[inline]
     pub(crate) fn opener(&mut self) -> Option<&mut Opener> {
-        self.opener.as_mut()
+        self.keys.get()
     }
 
     /// The most that may follow a record's header (bytes).
     pub(crate) fn max_ciphertext(&self) -> usize {
-        self.opener.as_ref().map_or(MAX_CIPHERTEXT_12, |o| Shape::max_ciphertext(o.shape()))
+        match &self.keys {
+            Keys::Ours(opener) => opener.shape().max_ciphertext(),
+            Keys::OpenSsl | Keys::Lost => MAX_CIPHERTEXT_12,
+        }
     }
 
     /// Forgets the keys, which zeroes them.
     pub(crate) fn drop_keys(&mut self) {
-        self.opener = None;
+        self.keys.lose();
     }
 
-    /// Answers a key offer. A generation that cannot be keyed is refused, and OpenSSL keeps the direction.
+    /// Answers a key offer.
     pub(crate) fn take_keys(&mut self, keys: &TrafficKeys) -> bool {
         if !self.options.take_keys {
             return false;
         }
-        let keyed = match self.opener.take() {
-            Some(mut opener) => opener.rekey(keys).map(|()| opener),
-            None => Opener::new(self.options.aead, keys),
-        };
-        self.opener = keyed.ok();
-        self.counters.key_generations += u64::from(self.is_engine());
-        self.is_engine()
+        let aead = self.options.aead;
+        let taken = self.keys.take(keys, || Opener::new(aead, keys), |opener| opener.rekey(keys));
+        self.counters.key_generations += u64::from(taken);
+        taken
+    }
+
+    /// Notes the type of a record that OpenSSL saw. An alert in the middle of a handshake message does not end it.
+    pub(crate) fn watch_after(&mut self, content_type: u8) {
+        self.watch = content_type == HANDSHAKE || (self.watch && content_type == ALERT);
     }
 
     /// Counts a record that carried `len` bytes of application data.

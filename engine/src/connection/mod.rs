@@ -4,15 +4,16 @@ use std::cell::Cell;
 use std::fmt;
 use std::marker::PhantomData;
 
-use openssl::ssl::{Ssl, SslRef};
+use openssl::ssl::{Ssl, SslRef, SslVersion};
 
 use crate::backend::Backend;
 use crate::error::{BuildError, Error};
 use crate::ffi::bio::Border;
-use crate::ffi::tls::{Role, Tls};
+use crate::ffi::tls::{Called, Role, Tls};
 use crate::name::PeerName;
 use crate::options::Options;
 use crate::protection::{Counters, Protection};
+use crate::record::CONTROL_RESERVE;
 use crate::state::{State, Trigger};
 use crate::want::Want;
 
@@ -20,6 +21,7 @@ mod close;
 mod event;
 mod handshake;
 pub(crate) mod inbound;
+mod keys;
 pub(crate) mod outbound;
 mod own;
 mod read;
@@ -76,8 +78,8 @@ pub struct Connection<B: Backend> {
     want: Option<Want>,
     /// OpenSSL has finished the handshake; its last flight may still be unsent.
     handshaken: bool,
-    /// OpenSSL has a control record to send that did not fit.
-    blocked: bool,
+    /// OpenSSL has something of its own to finish before anything else: a control record to send, a callback to ask.
+    blocked: Option<Want>,
     options: Options,
     backend: B,
     not_sync: PhantomData<Cell<()>>,
@@ -100,7 +102,7 @@ impl<B: Backend> Connection<B> {
     /// [`BuildError`]; the backend is dropped with it.
     pub fn accept_with(mut ssl: Ssl, backend: B, options: &Options) -> Result<Self, BuildError> {
         // Early data is not offered: it can be replayed, and nothing here could say so to the reader.
-        ssl.set_max_early_data(0).map_err(|_| BuildError::drain())?;
+        ssl.set_max_early_data(0)?;
         Self::build(ssl, Role::Server, backend, options)
     }
 
@@ -148,7 +150,7 @@ impl<B: Backend> Connection<B> {
             cause: None,
             want: None,
             handshaken: false,
-            blocked: false,
+            blocked: None,
             options: *options,
             backend,
             not_sync: PhantomData,
@@ -240,9 +242,13 @@ impl<B: Backend> Connection<B> {
     }
 
     /// Runs one call into OpenSSL with room for control records and no input, and commits what it wrote.
-    fn native(&mut self, f: impl FnOnce(&mut Tls, &mut Border<'_>) -> Result<crate::ffi::tls::Outcome, Error>)
-    -> Result<crate::ffi::tls::Outcome, Error> {
-        let room = self.backend.room(crate::record::CONTROL_RESERVE);
+    fn native(&mut self, f: impl FnOnce(&mut Tls, &mut Border<'_>) -> Called) -> Called {
+        self.native_with(CONTROL_RESERVE, f)
+    }
+
+    /// As [`native`](Self::native), with at least `room` bytes of contiguous room, which the caller saw to be there.
+    fn native_with(&mut self, room: usize, f: impl FnOnce(&mut Tls, &mut Border<'_>) -> Called) -> Called {
+        let room = self.backend.room(room);
         let mut border = Border::new(room, &mut self.outbound, &mut self.inbound);
         let outcome = f(&mut self.tls, &mut border);
         let put = border.put;
@@ -250,9 +256,13 @@ impl<B: Backend> Connection<B> {
         outcome
     }
 
+    fn is_tls13(&self) -> bool {
+        self.ssl().version2() == Some(SslVersion::TLS1_3)
+    }
+
     /// True if a control record of any kind fits the output: the condition for every call into OpenSSL.
     fn has_reserve(&mut self) -> bool {
-        !self.backend.room(crate::record::CONTROL_RESERVE).is_empty()
+        !self.backend.room(CONTROL_RESERVE).is_empty()
     }
 }
 

@@ -1,5 +1,6 @@
 //! The sending direction's state; shares nothing with the receiving one.
 
+use super::keys::Keys;
 use crate::options::Options;
 use crate::protection::{Counters, Protection};
 use crate::record::aead::AeadFailure;
@@ -14,7 +15,7 @@ const SMALL_CONTROL: usize = 64;
 /// Sealer, counters, and what the BIO needs to remember between writes.
 pub(crate) struct Outbound {
     options: Options,
-    sealer: Option<Sealer>,
+    keys: Keys<Sealer>,
     pub(crate) counters: Counters,
     /// Content type of what OpenSSL writes next, once the keys are ours.
     control_type: u8,
@@ -24,40 +25,38 @@ pub(crate) struct Outbound {
 
 impl Outbound {
     pub(crate) fn new(options: Options) -> Outbound {
-        Outbound { options, sealer: None, counters: Counters::default(), control_type: APPLICATION_DATA, cut: false }
+        Outbound { options, keys: Keys::OpenSsl, counters: Counters::default(), control_type: APPLICATION_DATA, cut: false }
     }
 
     pub(crate) fn is_engine(&self) -> bool {
-        self.sealer.is_some()
+        self.keys.are_ours()
     }
 
     pub(crate) fn protection(&self) -> Protection {
-        if self.is_engine() { Protection::Engine } else { Protection::Library }
+        self.keys.protection()
     }
 
+    #[inline]
     pub(crate) fn sealer(&mut self) -> Option<&mut Sealer> {
-        self.sealer.as_mut()
+        self.keys.get()
     }
 
     /// Forgets the keys, which zeroes them.
     pub(crate) fn drop_keys(&mut self) {
-        self.sealer = None;
+        self.keys.lose();
     }
 
-    /// Answers a key offer. A generation that cannot be keyed is refused, and OpenSSL keeps the direction.
+    /// Answers a key offer.
     pub(crate) fn take_keys(&mut self, keys: &TrafficKeys) -> bool {
         // TLS 1.2's explicit nonce is our sequence number, which must not meet one that OpenSSL chose before.
         let fresh = keys.version() == Version::Tls13 || keys.sequence() == 0;
         if !self.options.take_keys || !fresh {
             return false;
         }
-        let keyed = match self.sealer.take() {
-            Some(mut sealer) => sealer.rekey(keys).map(|()| sealer),
-            None => Sealer::new(self.options.aead, keys),
-        };
-        self.sealer = keyed.ok();
-        self.counters.key_generations += u64::from(self.is_engine());
-        self.is_engine()
+        let aead = self.options.aead;
+        let taken = self.keys.take(keys, || Sealer::new(aead, keys), |sealer| sealer.rekey(keys));
+        self.counters.key_generations += u64::from(taken);
+        taken
     }
 
     pub(crate) fn set_control_type(&mut self, content_type: u8) {
@@ -66,7 +65,7 @@ impl Outbound {
 
     /// Seals what OpenSSL wrote as one control record; `None` if `room` (reserve included) is too short now.
     pub(crate) fn seal_control(&mut self, data: &[u8], room: &mut [u8]) -> Result<Option<usize>, AeadFailure> {
-        let Some(sealer) = &mut self.sealer else { return Err(AeadFailure) };
+        let Some(sealer) = self.keys.get() else { return Err(AeadFailure) };
         if data.len() > MAX_PLAINTEXT {
             return Err(AeadFailure);
         }

@@ -11,7 +11,7 @@ use crate::ffi::bio::Border;
 use crate::record::frame::Frame;
 use crate::record::gather::Gather;
 use crate::record::open::{Opened, relabel};
-use crate::record::{ALERT, APPLICATION_DATA, CONTROL_RESERVE, HANDSHAKE, HEADER, MAX_PLAINTEXT};
+use crate::record::{ALERT, APPLICATION_DATA, CONTROL_RESERVE, HANDSHAKE, HEADER};
 use crate::state::Trigger;
 use crate::want::{Progress, Want};
 
@@ -30,9 +30,10 @@ const NOT_OURS: Error = Error::Misuse("records in the caller's own memory need E
 
 impl<B: Backend> Connection<B> {
     /// How long a record of `plaintext` bytes is once sealed, header included (bytes); `None` where OpenSSL has the
-    /// sending keys, or if no record holds that much.
+    /// sending keys, or if that is more than a record may hold
+    /// ([`Options::max_plaintext`](crate::Options::max_plaintext)).
     pub fn sealed_len(&mut self, plaintext: usize) -> Option<usize> {
-        if plaintext > MAX_PLAINTEXT {
+        if plaintext > self.options.max_plaintext {
             return None;
         }
         let padding = self.options.padding.zeros(plaintext);
@@ -56,12 +57,15 @@ impl<B: Backend> Connection<B> {
             return Err(NOT_OURS);
         }
         let needed = self.sealed_len(plaintext.len());
-        let needed = needed.ok_or(Error::Misuse("one record holds at most 16384 bytes of plaintext"))?;
+        let needed = needed.ok_or(Error::Misuse("this is more plaintext than one record may hold"))?;
         if out.len() < needed {
             return Err(Error::TooSmall { needed, given: out.len() });
         }
         // A KeyUpdate that falls due goes to the backend, and so before this record.
-        if !self.unblock()? || !self.keep_keys_fresh()? || self.backend.unsent() > 0 {
+        if let Some(want) = self.held_up()?.or(self.keep_keys_fresh()?) {
+            return Ok(Progress::Want(want));
+        }
+        if self.backend.unsent() > 0 {
             return Ok(Progress::Want(Want::Drain));
         }
         let sealed = self.seal_data(Gather::one(plaintext), out)?;
@@ -85,8 +89,8 @@ impl<B: Backend> Connection<B> {
         if !self.backend.input().is_empty() {
             return Err(Error::Misuse("the backend holds input that comes before this record"));
         }
-        if !self.unblock()? || !self.has_reserve() {
-            return Ok(Progress::Want(Want::Drain));
+        if let Some(want) = self.held_up()? {
+            return Ok(Progress::Want(want));
         }
         match Frame::parse(record, self.inbound.max_ciphertext()) {
             Frame::Whole { len, .. } if len == record.len() => {}
@@ -109,7 +113,7 @@ impl<B: Backend> Connection<B> {
                 return Ok(InPlace::Plaintext(text));
             }
             ALERT | HANDSHAKE | APPLICATION_DATA => {
-                self.inbound.watch = opened.content_type == HANDSHAKE;
+                self.inbound.watch_after(opened.content_type);
                 self.show_openssl(opened, record)?
             }
             other => return Err(self.refuse(BadRecord::ContentType(other).into())),

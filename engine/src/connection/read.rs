@@ -25,8 +25,8 @@ pub(super) enum Step {
     Truncated,
 }
 
-/// A record that OpenSSL answers with the alert unexpected_message once a handshake is done (RFC 8446 §5).
-const UNEXPECTED: [u8; HEADER + 1] = [CHANGE_CIPHER_SPEC, 3, 3, 0, 1, 1];
+/// A record of a content type that nobody knows, which OpenSSL answers with the alert unexpected_message.
+const UNEXPECTED: [u8; HEADER + 1] = [24, 3, 3, 0, 1, 1];
 
 impl<B: Backend> Connection<B> {
     /// Gives back the memory of plaintext that was read to its end.
@@ -52,12 +52,13 @@ impl<B: Backend> Connection<B> {
         }
         loop {
             let frame = Frame::parse(self.backend.input(), self.inbound.max_ciphertext());
-            if matches!(frame, Frame::Partial { .. }) && !self.backend.input_ended() && !self.blocked {
-                self.want = Some(Want::Input);
+            let waits = matches!(frame, Frame::Partial { .. }) && !self.backend.input_ended();
+            if let Some(want) = self.held_up()? {
+                self.want = Some(want);
                 return Ok(Step::Nothing);
             }
-            if !self.unblock()? || !self.has_reserve() {
-                self.want = Some(Want::Drain);
+            if waits {
+                self.want = Some(Want::Input);
                 return Ok(Step::Nothing);
             }
             self.want = None;
@@ -73,8 +74,11 @@ impl<B: Backend> Connection<B> {
         match frame {
             Frame::Whole { len, .. } if engine => self.read_engine(len),
             Frame::Broken(bad) if engine => Err(self.refuse(bad.into())),
+            // OpenSSL lets one through to a client, which RFC 8446 §5 forbids after the peer's Finished.
+            Frame::Whole { content_type: CHANGE_CIPHER_SPEC, .. } if self.is_tls13() => {
+                Err(self.refuse(BadRecord::ContentType(CHANGE_CIPHER_SPEC).into()))
+            }
             Frame::Whole { len, .. } => self.read_native(Front { start: 0, end: len, record: len }),
-            Frame::Partial { .. } if !self.backend.input_ended() => Ok(Step::Nothing),
             // Not a record, or the end came in the middle of one: OpenSSL has to know.
             Frame::Partial { .. } | Frame::Broken(_) => {
                 let all = self.backend.input().len();
@@ -95,7 +99,7 @@ impl<B: Backend> Connection<B> {
         match opened.content_type {
             APPLICATION_DATA if !self.inbound.watch => self.keep(opened, len),
             ALERT | HANDSHAKE | APPLICATION_DATA => {
-                self.inbound.watch = opened.content_type == HANDSHAKE;
+                self.inbound.watch_after(opened.content_type);
                 match self.relabel_front(opened, len) {
                     Ok(front) => self.read_native(front),
                     Err(bad) => Err(self.refuse(bad.into())),
@@ -163,7 +167,10 @@ impl<B: Backend> Connection<B> {
                 Ok(Step::Plaintext)
             }
             Ok(Outcome::Wants(want)) => {
-                self.blocked = want == Want::Drain || self.owes_key_update();
+                self.blocked = match want {
+                    Want::Input => self.owes_key_update().then_some(Want::Drain),
+                    other => Some(other),
+                };
                 self.after_control()
             }
             Ok(Outcome::PeerClosed) => {
@@ -200,27 +207,39 @@ impl<B: Backend> Connection<B> {
         self.state.can_write() && self.tls.owes_key_update()
     }
 
-    /// Lets OpenSSL send what it still has to: the answer to a KeyUpdate, or a control record that did not fit the
-    /// reserve (padding can make one that large). False while there is no room for it.
+    /// What keeps every call into OpenSSL from making sense: something of its own that it cannot finish yet, or no room
+    /// for a control record.
     #[inline]
-    pub(super) fn unblock(&mut self) -> Result<bool, Error> {
-        if self.blocked { self.unblock_now() } else { Ok(true) }
+    pub(super) fn held_up(&mut self) -> Result<Option<Want>, Error> {
+        if self.blocked.is_some() {
+            self.unblock()?;
+        }
+        Ok(self.blocked.or_else(|| (!self.has_reserve()).then_some(Want::Drain)))
     }
 
+    /// Lets OpenSSL finish what it has begun: the answer to a KeyUpdate, a callback that said "later", a control record
+    /// that did not fit.
     #[cold]
-    fn unblock_now(&mut self) -> Result<bool, Error> {
+    fn unblock(&mut self) -> Result<(), Error> {
         let owes = self.owes_key_update();
         let room = if owes { CONTROL_RESERVE } else { MAX_RECORD_OUT + CONTROL_RESERVE };
         if self.backend.room(room).is_empty() {
-            return Ok(false);
+            self.blocked = Some(Want::Drain);
+            return Ok(());
         }
-        match self.native(|tls, border| if owes { tls.handshake(border) } else { tls.provoke(border) }) {
-            Ok(Outcome::Done(_)) if owes => self.blocked = false,
-            Ok(Outcome::Wants(want)) => self.blocked = want == Want::Drain,
-            Ok(_) => return Err(self.bug("a read without input gave data")),
+        let handshake = self.tls.in_init();
+        let outcome = self.native_with(room, |tls, border| match (owes, handshake) {
+            (true, _) => tls.key_update(border, false),
+            (false, true) => tls.handshake(border),
+            (false, false) => tls.provoke(border),
+        });
+        self.blocked = match outcome {
+            Ok(Outcome::Done(_)) if !owes && !handshake => return Err(self.bug("a read without input gave data")),
+            Ok(Outcome::Done(_) | Outcome::Wants(Want::Input) | Outcome::PeerClosed) => None,
+            Ok(Outcome::Wants(want)) => Some(want),
             Err(error) => return Err(self.fail(error)),
-        }
-        Ok(!self.blocked)
+        };
+        Ok(())
     }
 
     /// Ends the connection for something the peer did: OpenSSL sends the alert, `error` is the cause.
@@ -241,6 +260,6 @@ impl<B: Backend> Connection<B> {
     }
 
     pub(super) fn bug(&mut self, what: &'static str) -> Error {
-        self.fail(Error::Bug { what, native: Native::default() })
+        self.fail(Error::Bug { what, native: Native::drain() })
     }
 }

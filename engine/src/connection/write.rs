@@ -12,13 +12,16 @@ use crate::ffi::bio::Border;
 use crate::ffi::tls::Outcome;
 use crate::record::gather::Gather;
 use crate::record::keys::Version;
-use crate::record::{APPLICATION_DATA, CONTROL_RESERVE, HEADER};
+use crate::record::{APPLICATION_DATA, CONTROL_RESERVE, HEADER, MAX_RECORD_OUT};
 use crate::state::Trigger;
 use crate::want::{Progress, Want};
 
 /// What OpenSSL needs beside the plaintext: two records' worth of overhead (TLS 1.0 sends an empty one before each), and
 /// the reserve (bytes).
 const LIBRARY_ROOM: usize = 2 * (HEADER + MAX_LIBRARY_OVERHEAD) + CONTROL_RESERVE;
+
+/// What the smallest backend holds of plaintext in one record of OpenSSL's (bytes).
+const LIBRARY_SURE: usize = MAX_RECORD_OUT + CONTROL_RESERVE - LIBRARY_ROOM;
 
 impl<B: Backend> Connection<B> {
     /// Protects as much of `plaintext` as the output has room for, in whole records: `Done(n)` means that `n` bytes
@@ -44,49 +47,56 @@ impl<B: Backend> Connection<B> {
         self.write_gathered(Gather::many(slices))
     }
 
-    fn write_gathered(&mut self, mut plain: Gather<'_>) -> Result<Progress<usize>, Error> {
+    fn write_gathered(&mut self, plain: Gather<'_>) -> Result<Progress<usize>, Error> {
         if plain.is_empty() {
             return Ok(Progress::Done(0));
         }
         self.check(Trigger::Write)?;
-        if !self.unblock()? {
-            return Ok(Progress::Want(Want::Drain));
-        }
+        let progress = self.write_records(plain)?;
+        self.want = progress.want();
+        Ok(progress)
+    }
+
+    fn write_records(&mut self, mut plain: Gather<'_>) -> Result<Progress<usize>, Error> {
         let mut accepted = 0;
         while !plain.is_empty() {
-            let n = self.write_record(plain)?;
-            if n == 0 {
-                break;
+            match self.write_record(plain) {
+                Ok(Progress::Done(n)) => {
+                    plain.take(n);
+                    accepted += n;
+                }
+                Ok(want) if accepted == 0 => return Ok(want),
+                Err(error) if accepted == 0 => return Err(error),
+                // What was accepted is said first; the rest, or the failure, the next call finds again.
+                Ok(Progress::Want(_)) | Err(_) => break,
             }
-            plain.take(n);
-            accepted += n;
         }
-        Ok(if accepted == 0 { Progress::Want(Want::Drain) } else { Progress::Done(accepted) })
+        Ok(Progress::Done(accepted))
     }
 
-    /// One record off the front of `plain`; 0 if it does not fit now.
-    fn write_record(&mut self, mut plain: Gather<'_>) -> Result<usize, Error> {
+    /// One record off the front of `plain`.
+    fn write_record(&mut self, mut plain: Gather<'_>) -> Result<Progress<usize>, Error> {
         let piece = plain.take(self.options.record_size(self.outbound.counters.bytes));
-        let n = if self.outbound.is_engine() { self.write_engine(piece)? } else { self.write_library(piece)? };
-        if n > 0 {
+        let progress = if self.outbound.is_engine() { self.write_engine(piece)? } else { self.write_library(piece)? };
+        if let Progress::Done(n) = progress {
             self.count_sent(n);
         }
-        Ok(n)
+        Ok(progress)
     }
 
-    fn write_engine(&mut self, piece: Gather<'_>) -> Result<usize, Error> {
-        if !self.keep_keys_fresh()? {
-            return Ok(0);
+    fn write_engine(&mut self, piece: Gather<'_>) -> Result<Progress<usize>, Error> {
+        if let Some(want) = self.keep_keys_fresh()? {
+            return Ok(Progress::Want(want));
         }
-        let Some(sealer) = self.outbound.sealer() else { return self.write_library(piece) };
+        let Some(sealer) = self.outbound.sealer() else { return Err(self.would_not_seal()) };
         let padding = self.options.padding.zeros(piece.len());
         let room = self.backend.room(sealer.sealed_len(piece.len(), padding) + CONTROL_RESERVE);
         if room.is_empty() {
-            return Ok(0);
+            return Ok(Progress::Want(Want::Drain));
         }
         let Ok(sealed) = sealer.seal(APPLICATION_DATA, piece, padding, room) else { return Err(self.would_not_seal()) };
         self.backend.commit(sealed);
-        Ok(piece.len())
+        Ok(Progress::Done(piece.len()))
     }
 
     /// Seals into memory that is not the backend's; `out` is long enough.
@@ -103,38 +113,66 @@ impl<B: Backend> Connection<B> {
     pub(super) fn count_sent(&mut self, plaintext: usize) {
         self.outbound.counters.records += 1;
         self.outbound.counters.bytes += plaintext as u64;
+        // A peer that only reads may send a control record now and then for as long as we write.
+        self.inbound.controls = 0;
     }
 
-    /// Replaces a worn-out sending key before the next record (RFC 8446 §5.5); false while there is no room for it.
-    pub(super) fn keep_keys_fresh(&mut self) -> Result<bool, Error> {
-        let Some(sealer) = self.outbound.sealer() else { return Ok(true) };
+    /// Sees to it that the sending key may protect another record (RFC 8446 §5.5), and replaces it if not; else what
+    /// that waits for.
+    #[inline]
+    pub(super) fn keep_keys_fresh(&mut self) -> Result<Option<Want>, Error> {
+        if self.blocked.is_some()
+            && let Some(want) = self.held_up()?
+        {
+            return Ok(Some(want));
+        }
+        let limit = self.options.rekey_after;
+        match self.outbound.sealer() {
+            Some(sealer) if sealer.is_worn(limit) => self.replace_key(),
+            _ => Ok(None),
+        }
+    }
+
+    #[cold]
+    fn replace_key(&mut self) -> Result<Option<Want>, Error> {
+        let Some(sealer) = self.outbound.sealer() else { return Ok(None) };
         let (records, version) = (sealer.records(), sealer.shape().version);
-        if records < self.options.rekey_after {
-            return Ok(true);
-        }
         if version == Version::Tls13 {
-            return Ok(self.key_update(false)?.done().is_some());
+            return Ok(match self.key_update(false)? {
+                Progress::Done(()) => None,
+                Progress::Want(want) => Some(want),
+            });
         }
-        if !self.has_reserve() {
-            return Ok(false);
+        if let Some(want) = self.cannot_speak()? {
+            return Ok(Some(want));
         }
         // The one thing still safe to say under this key is that nothing more will come.
         let _: Result<Outcome, Error> = self.native(|tls, border| tls.shutdown(border));
         Err(self.fail(Error::KeysWornOut { records }))
     }
 
-    fn write_library(&mut self, piece: Gather<'_>) -> Result<usize, Error> {
+    fn write_library(&mut self, piece: Gather<'_>) -> Result<Progress<usize>, Error> {
+        if let Some(want) = self.cannot_speak()? {
+            return Ok(Progress::Want(want));
+        }
         let outcome = match piece.as_one() {
-            Some(plain) if self.backend.room(plain.len() + LIBRARY_ROOM).is_empty() => return Ok(0),
-            Some(plain) => self.native(|tls, border| tls.write(border, plain)),
+            Some(plain) => {
+                let room = self.backend.room(plain.len().min(LIBRARY_SURE) + LIBRARY_ROOM).len();
+                let Some(fits) = room.checked_sub(LIBRARY_ROOM) else { return Ok(Progress::Want(Want::Drain)) };
+                let plain = &plain[..plain.len().min(fits)];
+                self.native_with(plain.len() + LIBRARY_ROOM, |tls, border| tls.write(border, plain))
+            }
             None => match self.write_joined(piece) {
                 Some(outcome) => outcome,
                 // Not even one piece, then.
-                None => return piece.pieces().next().map_or(Ok(0), |first| self.write_library(Gather::one(first))),
+                None => {
+                    let first = piece.pieces().next().unwrap_or_default();
+                    return self.write_library(Gather::one(first));
+                }
             },
         };
         match outcome {
-            Ok(Outcome::Done(n)) => Ok(n),
+            Ok(Outcome::Done(n)) => Ok(Progress::Done(n)),
             Ok(_) => Err(self.bug("OpenSSL was given room for a record and wants more")),
             Err(error) => Err(self.fail(error)),
         }
@@ -170,20 +208,26 @@ impl<B: Backend> Connection<B> {
     /// nothing changed; else the cause for which the connection failed.
     pub fn key_update(&mut self, ask_peer: bool) -> Result<Progress<()>, Error> {
         self.check(Trigger::KeyUpdate)?;
-        if self.ssl().version2() != Some(openssl::ssl::SslVersion::TLS1_3) {
+        if !self.is_tls13() {
             return Err(Error::Misuse("KeyUpdate needs TLS 1.3"));
         }
-        if !self.unblock()? || !self.has_reserve() {
-            return Ok(Progress::Want(Want::Drain));
+        if let Some(want) = self.cannot_speak()? {
+            return Ok(Progress::Want(want));
         }
         match self.native(|tls, border| tls.key_update(border, ask_peer)) {
             Ok(Outcome::Done(_)) => Ok(Progress::Done(())),
-            Ok(Outcome::Wants(Want::Drain)) => {
-                self.blocked = true;
+            Ok(Outcome::Wants(want)) => {
+                self.blocked = Some(want);
                 Ok(Progress::Done(()))
             }
-            Ok(_) => Err(self.bug("a KeyUpdate wants what it cannot want")),
+            Ok(Outcome::PeerClosed) => Err(self.bug("a KeyUpdate cannot bring the peer's close_notify")),
             Err(error) => Err(self.fail(error)),
         }
+    }
+
+    /// What keeps OpenSSL from sending something new: what it has to finish first, no room for a control record, or a
+    /// handshake message of the peer's of which only a part is here.
+    pub(super) fn cannot_speak(&mut self) -> Result<Option<Want>, Error> {
+        Ok(self.held_up()?.or_else(|| self.tls.in_init().then_some(Want::Input)))
     }
 }

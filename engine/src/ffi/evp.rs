@@ -3,7 +3,7 @@
 //! | step | call |
 //! |---|---|
 //! | nonce (and, to open, the expected tag) | one `EVP_CIPHER_CTX_set_params`, or for ChaCha20 `EVP_CipherInit_ex` |
-//! | additional data, each piece of text, the end | one `EVP_Cipher` each |
+//! | additional data, each piece of text, the end | one `EVP_Cipher` each (ChaCha20's end: `EVP_CipherFinal`) |
 //! | tag (to seal) | one `EVP_CIPHER_CTX_get_params`, straight to its place |
 //!
 //! `EVP_Cipher` goes to the provider without the checks of `EVP_CipherUpdate`; the checks are made here instead.
@@ -107,9 +107,18 @@ impl EvpAead {
         self.cipher(ptr::null_mut(), aad.as_ptr(), aad.len())
     }
 
+    /// Finishes the tag, or checks it. ChaCha20-Poly1305's provider takes an empty `EVP_Cipher` for no call at all, so
+    /// there it has to be `EVP_CipherFinal`.
     fn end(&mut self) -> Result<(), AeadFailure> {
         let mut none = [0u8; TAG];
-        self.cipher(none.as_mut_ptr(), ptr::null(), 0)
+        if self.gcm {
+            return self.cipher(none.as_mut_ptr(), ptr::null(), 0);
+        }
+        let mut n: c_int = 0;
+        // SAFETY: the context is live, keyed and has its nonce; a stream cipher writes nothing here, and `none` holds
+        // more than a block of any cipher in use.
+        let ok = unsafe { ffi::EVP_CipherFinal(self.ctx.as_ptr(), none.as_mut_ptr(), &mut n) };
+        if ok == 1 { Ok(()) } else { Err(AeadFailure) }
     }
 
     /// `EVP_Cipher`. `out` is null (additional data) or has `len` writable bytes, and is `input` or apart from it.
@@ -165,7 +174,8 @@ impl RecordAead for EvpAead {
         self.begin(nonce, Some(tag))?;
         self.aad(aad)?;
         if !text.is_empty() {
-            self.cipher(text.as_mut_ptr(), text.as_ptr(), text.len())?;
+            let at = text.as_mut_ptr();
+            self.cipher(at, at, text.len())?;
         }
         self.end()
     }

@@ -1,10 +1,13 @@
 //! What `openssl-sys` 0.9 does not declare, with the header each comes from.
 
-use std::ffi::{c_int, c_long, c_uchar, c_uint};
+use std::ffi::{c_int, c_long, c_uchar, c_uint, c_void};
 
 use openssl_sys::{BIO, EVP_CIPHER_CTX, OSSL_PARAM, SSL};
 
 // openssl/ssl.h
+pub(super) const SSL_OP_CLEANSE_PLAINTEXT: u64 = 1 << 1;
+pub(super) const SSL_CTRL_CLEAR_MODE: c_int = 78;
+pub(super) const SSL_MODE_ASYNC: c_long = 0x100;
 pub(super) const SSL_OP_ENABLE_KTLS: u64 = 1 << 3;
 pub(super) const SSL_KEY_UPDATE_NONE: c_int = -1;
 pub(super) const SSL_KEY_UPDATE_NOT_REQUESTED: c_int = 0;
@@ -42,6 +45,11 @@ unsafe extern "C" {
     pub(super) fn SSL_clear_options(ssl: *mut SSL, options: u64) -> u64;
     pub(super) fn SSL_key_update(ssl: *mut SSL, update_type: c_int) -> c_int;
     pub(super) fn SSL_get_key_update_type(ssl: *const SSL) -> c_int;
+    pub(super) fn SSL_set_block_padding(ssl: *mut SSL, block_size: usize) -> c_int;
+    pub(super) fn SSL_set_record_padding_callback(
+        ssl: *mut SSL,
+        callback: Option<unsafe extern "C" fn(*mut SSL, c_int, usize, *mut c_void) -> usize>,
+    );
     pub(super) fn SSL_in_init(ssl: *const SSL) -> c_int;
     pub(super) fn SSL_is_dtls(ssl: *const SSL) -> c_int;
     // openssl/err.h

@@ -27,6 +27,9 @@ pub(crate) enum Outcome {
     PeerClosed,
 }
 
+/// The result of a call.
+pub(crate) type Called = Result<Outcome, Error>;
+
 /// An `SSL` whose read and write BIO are ours.
 pub(crate) struct Tls {
     ssl: Ssl,
@@ -51,14 +54,14 @@ impl Tls {
         let bio = bio::new_bio().map_err(BuildError::Native)?;
         // SAFETY: both live; SSL_set_bio takes over the one reference when both ends are the same BIO.
         unsafe { ffi::SSL_set_bio(raw, bio, bio) };
-        let mut options = u64::from(ffi::SSL_OP_NO_RENEGOTIATION);
+        let mut options = ffi::SSL_OP_NO_RENEGOTIATION | sys::SSL_OP_CLEANSE_PLAINTEXT;
         if offer_keys {
             options |= sys::SSL_OP_ENABLE_KTLS;
         }
         // SAFETY: `ssl` is live.
         unsafe { sys::SSL_set_options(raw, options) };
         // SAFETY: `ssl` is live. Without it, truncation would look like a clean end.
-        unsafe { sys::SSL_clear_options(raw, u64::from(ffi::SSL_OP_IGNORE_UNEXPECTED_EOF)) };
+        unsafe { sys::SSL_clear_options(raw, ffi::SSL_OP_IGNORE_UNEXPECTED_EOF) };
         if !offer_keys {
             // SAFETY: `ssl` is live.
             unsafe { sys::SSL_clear_options(raw, sys::SSL_OP_ENABLE_KTLS) };
@@ -66,6 +69,11 @@ impl Tls {
         let mode: c_long = ffi::SSL_MODE_ENABLE_PARTIAL_WRITE | ffi::SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER;
         // SAFETY: `ssl` is live; SSL_set_mode is this control.
         unsafe { ffi::SSL_ctrl(raw, ffi::SSL_CTRL_MODE, mode, ptr::null_mut()) };
+        // A padded record would not fit the room that the engine has seen to be there; `Options::padding` pads.
+        // SAFETY: `ssl` is live; null is "no callback".
+        unsafe { sys::SSL_set_record_padding_callback(raw, None) };
+        // SAFETY: `ssl` is live.
+        unsafe { sys::SSL_set_block_padding(raw, 0) };
         match role {
             // SAFETY: `ssl` is live.
             Role::Client => unsafe { ffi::SSL_set_connect_state(raw) },
@@ -85,9 +93,21 @@ impl Tls {
     }
 
     /// `SSL_do_handshake`.
-    pub(crate) fn handshake(&mut self, border: &mut Border<'_>) -> Result<Outcome, Error> {
+    pub(crate) fn handshake(&mut self, border: &mut Border<'_>) -> Called {
         // SAFETY: `call` passes the live SSL, whose BIO sees `border`.
-        self.call(border, |ssl| unsafe { ffi::SSL_do_handshake(ssl) })
+        let outcome = self.call(border, |ssl| unsafe { ffi::SSL_do_handshake(ssl) })?;
+        if outcome == Outcome::Done(0) {
+            self.forbid_jobs();
+        }
+        Ok(outcome)
+    }
+
+    /// A paused job goes on with the pointers of the call that started it. A handshake call has none; a read or a write
+    /// has, and they would be stale: no jobs (`SSL_MODE_ASYNC`) after the handshake.
+    fn forbid_jobs(&mut self) {
+        let ssl = self.ssl.as_ptr();
+        // SAFETY: the SSL is live; SSL_clear_mode is this control.
+        unsafe { ffi::SSL_ctrl(ssl, sys::SSL_CTRL_CLEAR_MODE, sys::SSL_MODE_ASYNC, ptr::null_mut()) };
     }
 
     /// `SSL_read_ex` of one record, into the memory that the record lies in: OpenSSL may read `front` of `record`, and
@@ -100,7 +120,7 @@ impl Tls {
         border: &mut Border<'_>,
         record: &mut [u8],
         front: Front,
-    ) -> Result<Outcome, Error> {
+    ) -> Called {
         let base = record.as_mut_ptr();
         let (end, text) = (front.end.min(record.len()), front.text().min(record.len()));
         let start = front.start.min(end);
@@ -119,7 +139,7 @@ impl Tls {
     }
 
     /// `SSL_read_ex` of what can hold no data: an empty record, a bad one, or nothing, to let OpenSSL react.
-    pub(crate) fn provoke(&mut self, border: &mut Border<'_>) -> Result<Outcome, Error> {
+    pub(crate) fn provoke(&mut self, border: &mut Border<'_>) -> Called {
         let (mut nowhere, mut n) = ([0u8; 1], 0);
         let out = nowhere.as_mut_ptr();
         // SAFETY: `out` is one writable byte that outlives the call.
@@ -127,7 +147,7 @@ impl Tls {
     }
 
     /// `SSL_write_ex` of one record.
-    pub(crate) fn write(&mut self, border: &mut Border<'_>, plaintext: &[u8]) -> Result<Outcome, Error> {
+    pub(crate) fn write(&mut self, border: &mut Border<'_>, plaintext: &[u8]) -> Called {
         let mut n = 0;
         // SAFETY: `plaintext` is live for the call, which does not keep it: the border has room for the whole record.
         let outcome = self
@@ -136,13 +156,16 @@ impl Tls {
     }
 
     /// `SSL_shutdown`, once: our close_notify. Never called during a handshake.
-    pub(crate) fn shutdown(&mut self, border: &mut Border<'_>) -> Result<Outcome, Error> {
+    pub(crate) fn shutdown(&mut self, border: &mut Border<'_>) -> Called {
         // SAFETY: `call` passes the live SSL. 0 means "sent, the peer's is not here yet", which is what is wanted.
-        self.call(border, |ssl| unsafe { ffi::SSL_shutdown(ssl) }.abs().max(1))
+        self.call(border, |ssl| match unsafe { ffi::SSL_shutdown(ssl) } {
+            0 => 1,
+            ret => ret,
+        })
     }
 
     /// `SSL_key_update`, then the `SSL_do_handshake` that sends it.
-    pub(crate) fn key_update(&mut self, border: &mut Border<'_>, ask_peer: bool) -> Result<Outcome, Error> {
+    pub(crate) fn key_update(&mut self, border: &mut Border<'_>, ask_peer: bool) -> Called {
         let kind = if ask_peer { sys::SSL_KEY_UPDATE_REQUESTED } else { sys::SSL_KEY_UPDATE_NOT_REQUESTED };
         // SAFETY: `call` passes the live SSL.
         self.call(border, |ssl| unsafe { sys::SSL_key_update(ssl, kind) })?;
@@ -178,7 +201,7 @@ impl Tls {
         &mut self,
         border: &mut Border<'_>,
         f: impl FnOnce(*mut ffi::SSL) -> c_int,
-    ) -> Result<Outcome, Error> {
+    ) -> Called {
         self.calls += 1;
         let ssl = self.ssl.as_ptr();
         // SAFETY: the SSL is live and its read BIO is the one `new` gave it.
@@ -199,7 +222,7 @@ impl Tls {
         self.classify(code, native, border.ended)
     }
 
-    fn classify(&self, code: c_int, native: Native, ended: bool) -> Result<Outcome, Error> {
+    fn classify(&self, code: c_int, native: Native, ended: bool) -> Called {
         Ok(match code {
             ffi::SSL_ERROR_NONE => Outcome::Done(0),
             ffi::SSL_ERROR_WANT_READ => Outcome::Wants(Want::Input),
@@ -218,6 +241,9 @@ impl Tls {
     fn failure(&self, native: Native) -> Error {
         if native.code() == 0 {
             return Error::Bug { what: "OpenSSL failed without a reason", native };
+        }
+        if !native.is_ssl() {
+            return Error::Protocol(native);
         }
         match native.reason_code() {
             UNEXPECTED_EOF => Error::Truncated,
@@ -251,8 +277,9 @@ impl Tls {
 const UNEXPECTED_EOF: i32 = 294;
 const CERTIFICATE_VERIFY_FAILED: i32 = 134;
 const BAD_RECORD_MAC: i32 = 281;
-/// no ciphers available, no certificate assigned/set, no private key, no protocols available, no method.
-const CONFIGURATION: [i32; 6] = [181, 177, 179, 190, 191, 188];
+/// No ciphers available, certificate assigned, certificate set, private key, protocols available, method specified, or
+/// shared cipher.
+const CONFIGURATION: [i32; 7] = [181, 177, 179, 190, 191, 188, 193];
 
 /// What the error queue holds, taken out; the cheap look first, as nearly every call leaves it empty.
 fn drain() -> Native {

@@ -51,7 +51,11 @@ pub enum AeadChoice {
     Ring,
 }
 
-/// The chosen implementation, without a box.
+/// The chosen implementation.
+#[cfg_attr(
+    feature = "ring",
+    expect(clippy::large_enum_variant, reason = "a box would take memory for every connection, and a step for every record")
+)]
 pub(crate) enum Aead {
     Evp(EvpAead),
     #[cfg(feature = "ring")]

@@ -56,7 +56,10 @@ impl Opener {
     /// What is wrong with it. The record's memory is then wiped; nothing of an unauthenticated record survives.
     pub(crate) fn open(&mut self, record: &mut [u8]) -> Result<Opened, BadRecord> {
         let (head, body) = record.split_first_chunk_mut::<HEADER>().ok_or(BadRecord::TooShort { length: 0 })?;
-        let head = *head;
+        self.open_body(*head, body).inspect_err(|_| body.zeroize())
+    }
+
+    fn open_body(&mut self, head: [u8; HEADER], body: &mut [u8]) -> Result<Opened, BadRecord> {
         let length = body.len();
         if self.sequence == u64::MAX {
             return Err(BadRecord::SequenceWrap);
@@ -67,6 +70,10 @@ impl Opener {
         if head[1..3] != [3, 3] {
             return Err(BadRecord::Version(u16::from_be_bytes([head[1], head[2]])));
         }
+        // Nothing but application data is protected in TLS 1.3, whatever it says it is (RFC 8446 §5.2).
+        if self.shape.version == Version::Tls13 && head[0] != APPLICATION_DATA {
+            return Err(BadRecord::ContentType(head[0]));
+        }
         let explicit = self.shape.explicit_nonce();
         if length < explicit + self.shape.inner_type() + TAG {
             return Err(BadRecord::TooShort { length });
@@ -75,20 +82,15 @@ impl Opener {
         let opened = match self.shape.version {
             Version::Tls13 => self.open_13(&head, body),
             Version::Tls12 => self.open_12(head[0], body, explicit, text),
-        }
-        .inspect_err(|_| body.zeroize())?;
+        }?;
         self.sequence += 1;
         if opened.len > MAX_PLAINTEXT {
-            body.zeroize();
             return Err(BadRecord::Overflow { length: opened.len, limit: MAX_PLAINTEXT });
         }
         Ok(Opened { offset: HEADER + explicit, ..opened })
     }
 
     fn open_13(&mut self, head: &[u8; HEADER], body: &mut [u8]) -> Result<Opened, BadRecord> {
-        if head[0] != APPLICATION_DATA {
-            return Err(BadRecord::ContentType(head[0]));
-        }
         let nonce = self.shape.nonce(&self.iv, self.sequence);
         self.aead.open(&nonce, head, body).map_err(|_| BadRecord::Mac)?;
         let inner = body.len() - TAG;

@@ -4,11 +4,14 @@ use zeroize::Zeroizing;
 
 use super::aead::{Aead, AeadChoice, AeadFailure, RecordAead, TAG};
 use super::gather::Gather;
-use super::keys::{TrafficKeys, Version};
+use super::keys::{Suite, TrafficKeys, Version};
 use super::{APPLICATION_DATA, HEADER, MAX_PLAINTEXT, Shape, header};
 
 /// The longest padding of one record (bytes).
 pub const MAX_PADDING: usize = 255;
+
+const BLOCK: usize = 16;
+const BLOCKS_OF_FULL_RECORD: u64 = (MAX_PLAINTEXT / BLOCK) as u64;
 
 /// Protects one direction's records.
 pub(crate) struct Sealer {
@@ -18,6 +21,8 @@ pub(crate) struct Sealer {
     sequence: u64,
     /// Records sealed under this key.
     records: u64,
+    /// AES blocks (16 bytes) that they took.
+    blocks: u64,
 }
 
 impl Sealer {
@@ -28,6 +33,7 @@ impl Sealer {
             iv: Zeroizing::new(*keys.iv()),
             sequence: keys.sequence(),
             records: 0,
+            blocks: 0,
         })
     }
 
@@ -37,7 +43,7 @@ impl Sealer {
         self.shape = Shape { version: keys.version(), suite: keys.suite() };
         *self.iv = *keys.iv();
         self.sequence = keys.sequence();
-        self.records = 0;
+        (self.records, self.blocks) = (0, 0);
         Ok(())
     }
 
@@ -47,6 +53,18 @@ impl Sealer {
 
     pub(crate) fn records(&self) -> u64 {
         self.records
+    }
+
+    /// Whether the key has done as much as it may, `limit` records. In TLS 1.2, where that ends the connection, it is
+    /// only what full-sized records would make of them that counts (RFC 8446 §5.5 reckons in those), and ChaCha20 has no
+    /// limit that sequence numbers do not have.
+    #[inline]
+    pub(crate) fn is_worn(&self, limit: u64) -> bool {
+        match (self.shape.version, self.shape.suite) {
+            (Version::Tls13, _) => self.records >= limit,
+            (Version::Tls12, Suite::ChaCha20Poly1305) => false,
+            (Version::Tls12, _) => self.blocks >= limit.saturating_mul(BLOCKS_OF_FULL_RECORD),
+        }
     }
 
     /// Length of a record of `plain` bytes with `padding` zeros (bytes).
@@ -97,6 +115,7 @@ impl Sealer {
         }
         self.sequence += 1;
         self.records += 1;
+        self.blocks += (len / BLOCK) as u64 + 1;
         Ok(len)
     }
 }

@@ -74,15 +74,11 @@ pub fn server(identity: &Identity, terms: &Terms) -> SslContext {
 pub fn mutual_server(identity: &Identity, clients: &Authority, terms: &Terms) -> SslContext {
     let mut builder = server_builder(identity, terms);
     let root = certificate(clients.der());
-    builder
-        .add_client_ca(&root)
-        .expect("a CA can be named to clients");
+    builder.add_client_ca(&root).expect("a CA can be named to clients");
     trust(&mut builder, root);
     builder.set_verify(SslVerifyMode::PEER | SslVerifyMode::FAIL_IF_NO_PEER_CERT);
     // Resumption of a session that had a client certificate wants a context of its own.
-    builder
-        .set_session_id_context(b"rig")
-        .expect("three bytes are no more than 32");
+    builder.set_session_id_context(b"rig").expect("three bytes are no more than 32");
     builder.build()
 }
 
@@ -103,9 +99,19 @@ pub fn client(authority: &Authority, terms: &Terms) -> SslContext {
 /// As [`server`].
 #[must_use]
 pub fn mutual_client(authority: &Authority, identity: &Identity, terms: &Terms) -> SslContext {
+    mutual_client_builder(authority, identity, terms).build()
+}
+
+/// [`mutual_client`], still open for callbacks and further settings.
+///
+/// # Panics
+///
+/// As [`server`].
+#[must_use]
+pub fn mutual_client_builder(authority: &Authority, identity: &Identity, terms: &Terms) -> SslContextBuilder {
     let mut builder = client_builder(authority, terms);
     present(&mut builder, identity).expect("OpenSSL takes the rig's identity");
-    builder.build()
+    builder
 }
 
 /// [`server`], still open for callbacks and further settings.
@@ -135,9 +141,7 @@ pub fn client_builder(authority: &Authority, terms: &Terms) -> SslContextBuilder
 
 fn builder(method: SslMethod, terms: &Terms) -> SslContextBuilder {
     let mut builder = SslContext::builder(method).expect("OpenSSL makes a context");
-    terms
-        .apply(&mut builder)
-        .expect("OpenSSL knows the version and the suite");
+    terms.apply(&mut builder).expect("OpenSSL knows the version and the suite");
     builder
 }
 
@@ -157,10 +161,7 @@ fn private_key(identity: &Identity) -> Result<PKey<Private>, ErrorStack> {
 }
 
 fn trust(builder: &mut SslContextBuilder, root: X509) {
-    builder
-        .cert_store_mut()
-        .add_cert(root)
-        .expect("a store takes a root");
+    builder.cert_store_mut().add_cert(root).expect("a store takes a root");
 }
 
 fn certificate(der: &[u8]) -> X509 {

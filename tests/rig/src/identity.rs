@@ -2,7 +2,7 @@
 
 use rcgen::{
     BasicConstraints, Certificate, CertificateParams, CustomExtension, DistinguishedName, DnType,
-    ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose,
+    ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose, SanType,
 };
 
 /// Names that a server identity made by [`Authority::server`] answers to.
@@ -30,13 +30,8 @@ impl Authority {
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
         let key = p256();
-        let certificate = params
-            .self_signed(&key)
-            .expect("an authority signs its own certificate");
-        Self {
-            issuer: Issuer::new(params, key),
-            certificate,
-        }
+        let certificate = params.self_signed(&key).expect("an authority signs its own certificate");
+        Self { issuer: Issuer::new(params, key), certificate }
     }
 
     /// The authority's own certificate (DER).
@@ -78,24 +73,29 @@ impl Authority {
         self.issue(&[], name, ExtendedKeyUsagePurpose::ClientAuth)
     }
 
-    fn issue(
-        &self,
-        names: &[&str],
-        common_name: &str,
-        purpose: ExtendedKeyUsagePurpose,
-    ) -> Identity {
-        let mut params = params(names, common_name);
+    /// A server identity with `name` as a DNS SAN, even if it looks like an address.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the name cannot stand in a certificate.
+    #[must_use]
+    pub fn server_for_dns(&self, name: &str) -> Identity {
+        let mut params = params(&[], name);
+        params.subject_alt_names = vec![SanType::DnsName(name.try_into().expect("an ASCII name"))];
+        self.sign(params, ExtendedKeyUsagePurpose::ServerAuth)
+    }
+
+    fn issue(&self, names: &[&str], common_name: &str, purpose: ExtendedKeyUsagePurpose) -> Identity {
+        self.sign(params(names, common_name), purpose)
+    }
+
+    fn sign(&self, mut params: CertificateParams, purpose: ExtendedKeyUsagePurpose) -> Identity {
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
         params.extended_key_usages = vec![purpose];
         params.use_authority_key_identifier_extension = true;
         let key = p256();
-        let leaf = params
-            .signed_by(&key, &self.issuer)
-            .expect("an authority signs what it is asked to");
-        Identity {
-            chain: vec![leaf],
-            key,
-        }
+        let leaf = params.signed_by(&key, &self.issuer).expect("an authority signs what it is asked to");
+        Identity { chain: vec![leaf], key }
     }
 }
 
@@ -115,8 +115,7 @@ impl Identity {
     /// Panics if a certificate cannot be made.
     #[must_use]
     pub fn with_ballast(mut self, count: usize, bytes: usize) -> Self {
-        self.chain
-            .extend((0..count).map(|index| ballast(index, bytes)));
+        self.chain.extend((0..count).map(|index| ballast(index, bytes)));
         self
     }
 
@@ -156,24 +155,17 @@ fn p256() -> KeyPair {
 
 fn params(names: &[&str], common_name: &str) -> CertificateParams {
     let names: Vec<String> = names.iter().map(ToString::to_string).collect();
-    let mut params =
-        CertificateParams::new(names).expect("the names are fit to stand in a certificate");
+    let mut params = CertificateParams::new(names).expect("the names are fit to stand in a certificate");
     params.distinguished_name = DistinguishedName::new();
-    params
-        .distinguished_name
-        .push(DnType::CommonName, common_name);
+    params.distinguished_name.push(DnType::CommonName, common_name);
     params
 }
 
 fn ballast(index: usize, bytes: usize) -> Certificate {
     let mut params = params(&[], &format!("ballast {index}"));
     let filling = vec![b'.'; bytes];
-    params
-        .custom_extensions
-        .push(CustomExtension::from_oid_content(&BALLAST_OID, filling));
-    params
-        .self_signed(&p256())
-        .expect("a self-signed certificate can be made")
+    params.custom_extensions.push(CustomExtension::from_oid_content(&BALLAST_OID, filling));
+    params.self_signed(&p256()).expect("a self-signed certificate can be made")
 }
 
 #[cfg(test)]
@@ -191,10 +183,7 @@ mod tests {
 
         let names = leaf.subject_alt_names().unwrap();
         let dns: Vec<_> = names.iter().filter_map(|name| name.dnsname()).collect();
-        let ips: Vec<_> = names
-            .iter()
-            .filter_map(|name| name.ipaddress().map(<[u8]>::len))
-            .collect();
+        let ips: Vec<_> = names.iter().filter_map(|name| name.ipaddress().map(<[u8]>::len)).collect();
         assert_eq!(dns, ["example.test"]);
         assert_eq!(ips, [4, 16]);
     }
@@ -203,12 +192,7 @@ mod tests {
     fn ballast_makes_the_chain_as_big_as_asked() {
         let identity = Authority::new("rig").server().with_ballast(3, 1000);
         assert_eq!(identity.chain_der().count(), 4);
-        assert!(
-            identity
-                .chain_der()
-                .skip(1)
-                .all(|certificate| certificate.len() > 1000)
-        );
+        assert!(identity.chain_der().skip(1).all(|certificate| certificate.len() > 1000));
         let parsed = X509::stack_from_pem(identity.chain_pem().as_bytes()).unwrap();
         assert_eq!(parsed.len(), 4);
     }

@@ -1,10 +1,12 @@
 //! The test rig: identities, contexts, pairs of joined connections, and peers that misbehave.
 
+pub mod alloc;
 pub mod contexts;
 pub mod forge;
 pub mod identity;
 pub mod mode;
 pub mod native;
+pub mod ownership;
 pub mod pair;
 pub mod stock;
 pub mod wire;

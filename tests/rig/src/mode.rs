@@ -100,8 +100,7 @@ pub fn usual_pool() -> &'static ArenaPool {
 /// Memory for pairs, the least there may be.
 #[must_use]
 pub fn smallest_pool() -> &'static ArenaPool {
-    static POOL: LazyLock<ArenaPool> =
-        LazyLock::new(|| ArenaPool::new(Budget::bytes(Capacities::MINIMUM.total())));
+    static POOL: LazyLock<ArenaPool> = LazyLock::new(|| ArenaPool::new(Budget::bytes(Capacities::MINIMUM.total())));
     &POOL
 }
 
@@ -128,7 +127,7 @@ impl Mode {
         Terms::default().version(self.version).suite(suite)
     }
 
-    /// A client's context, still open. Its key exchange is X25519 alone, so that flights are as small as they were
+    /// A client's context, still open. Its key exchange is X25519 (P-256 for signatures in TLS 1.2), so that flights are as small as they were
     /// before post-quantum groups.
     ///
     /// # Panics
@@ -137,7 +136,7 @@ impl Mode {
     #[must_use]
     pub fn client_builder(&self) -> SslContextBuilder {
         let mut builder = contexts::client_builder(authority(), &self.terms());
-        builder.set_groups_list("X25519").expect("a group");
+        builder.set_groups_list("X25519:P-256").expect("a group");
         builder
     }
 

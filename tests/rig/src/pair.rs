@@ -116,6 +116,26 @@ impl Pair {
         events(&mut self.server).expect("the server reads")
     }
 
+    /// [`to_client`](Self::to_client) of what may fail the client.
+    ///
+    /// # Errors
+    ///
+    /// What the client failed with.
+    pub fn to_client_result(&mut self) -> Result<Vec<Seen>, Error> {
+        carry(&mut self.server, &mut self.client);
+        events(&mut self.client)
+    }
+
+    /// [`to_server`](Self::to_server) of what may fail the server.
+    ///
+    /// # Errors
+    ///
+    /// What the server failed with.
+    pub fn to_server_result(&mut self) -> Result<Vec<Seen>, Error> {
+        carry(&mut self.client, &mut self.server);
+        events(&mut self.server)
+    }
+
     /// As [`to_server`](Self::to_server), the other way.
     pub fn to_client(&mut self) -> Vec<Seen> {
         carry(&mut self.server, &mut self.client);

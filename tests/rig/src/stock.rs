@@ -77,13 +77,16 @@ impl Stock {
         }
     }
 
-    /// Data of 0.5 round trips: before the client has finished (`SSL_write_early_data`).
+    /// A server's data of 0.5 round trips: before the client has finished, once its hello is there
+    /// (`SSL_read_early_data`, `SSL_write_early_data`).
     ///
-    /// # Errors
+    /// # Panics
     ///
-    /// What OpenSSL says.
-    pub fn write_early(&mut self, data: &[u8]) -> Result<usize, openssl::ssl::Error> {
-        self.stream.write_early_data(data)
+    /// If OpenSSL does not take all of it.
+    pub fn write_early(&mut self, data: &[u8]) {
+        let nothing = self.stream.read_early_data(&mut [0; 16]).expect("the hello, and no early data");
+        assert_eq!(nothing, 0);
+        assert_eq!(self.stream.write_early_data(data).expect("0.5-RTT data"), data.len());
     }
 
     /// Writes `data`.
@@ -109,6 +112,15 @@ impl Stock {
                 Err(error) => return Err(error),
             }
         }
+    }
+
+    /// Sends close_notify.
+    ///
+    /// # Panics
+    ///
+    /// If OpenSSL does not.
+    pub fn shutdown(&mut self) {
+        self.stream.shutdown().expect("a close_notify");
     }
 
     /// The `Ssl`.

@@ -69,10 +69,11 @@ pub struct Hello {
 }
 
 impl Hello {
-    /// A hello that offers TLS 1.0 and nothing later.
+    /// A hello of today's form that offers TLS 1.0 and nothing later.
     #[must_use]
     pub fn tls10() -> Hello {
-        Hello { version: 0x0301, suites: vec![0xc009, 0x002f], extensions: Vec::new() }
+        let extensions = vec![(43, list8(&u16s(&[0x0301])))];
+        Hello { version: 0x0303, suites: vec![0xc009, 0x002f], extensions }
     }
 
     /// A hello of TLS 1.3 (and 1.2, if `and_12`) that offers X25519 and, in every list it has, an unknown value of

@@ -111,7 +111,7 @@ fn a_record_opens_once_and_in_its_turn() {
 fn a_new_key_starts_anew_and_the_old_one_is_of_no_use() {
     each(|choice, version, suite| {
         let (mut sealer, mut opener) = joined(choice, &keys(version, suite, 0));
-        let old = seal(&mut sealer, APPLICATION_DATA, b"old", 0);
+        let old = seal(&mut sealer, APPLICATION_DATA, b"under the old key", 0);
         let next = keys(version, suite, 5);
         let other = if suite == Suite::ChaCha20Poly1305 { Suite::Aes256Gcm } else { Suite::ChaCha20Poly1305 };
         for next in [next, keys(version, other, 0)] {

@@ -1,0 +1,75 @@
+//! Who has the traffic keys of one direction.
+
+use std::sync::OnceLock;
+
+use crate::protection::Protection;
+use crate::record::aead::AeadFailure;
+use crate::record::keys::{TrafficKeys, Version};
+
+/// Who has the traffic keys of one direction. They never go back: OpenSSL's own record layer has no sequence number to
+/// go on with.
+pub(crate) enum Keys<T> {
+    /// OpenSSL: its record layer protects the records.
+    OpenSsl,
+    /// We do.
+    Ours(T),
+    /// We had them, and dropped them or could not follow a KeyUpdate: nothing can be protected any more.
+    Lost,
+}
+
+impl<T> Keys<T> {
+    pub(crate) fn are_ours(&self) -> bool {
+        !matches!(self, Keys::OpenSsl)
+    }
+
+    pub(crate) fn protection(&self) -> Protection {
+        if self.are_ours() { Protection::Engine } else { Protection::Library }
+    }
+
+    #[inline]
+    pub(crate) fn get(&mut self) -> Option<&mut T> {
+        match self {
+            Keys::Ours(keyed) => Some(keyed),
+            Keys::OpenSsl | Keys::Lost => None,
+        }
+    }
+
+    /// Zeroes what there is.
+    pub(crate) fn lose(&mut self) {
+        if self.are_ours() {
+            *self = Keys::Lost;
+        }
+    }
+
+    /// Answers an offer of `keys`. The first may be declined, and OpenSSL keeps the direction; a later one that cannot be
+    /// taken loses it.
+    pub(crate) fn take(
+        &mut self,
+        keys: &TrafficKeys,
+        first: impl FnOnce() -> Result<T, AeadFailure>,
+        next: impl FnOnce(&mut T) -> Result<(), AeadFailure>,
+    ) -> bool {
+        match self {
+            Keys::OpenSsl if keys.version() == Version::Tls13 && !rekeys_tls13() => return false,
+            Keys::OpenSsl => match first() {
+                Ok(keyed) => *self = Keys::Ours(keyed),
+                Err(AeadFailure) => return false,
+            },
+            Keys::Ours(keyed) => {
+                if next(keyed).is_err() {
+                    *self = Keys::Lost;
+                }
+            }
+            Keys::Lost => {}
+        }
+        matches!(self, Keys::Ours(_))
+    }
+}
+
+/// Whether this OpenSSL offers the next generation of TLS 1.3 keys after a KeyUpdate. Before 3.2 it offers only the
+/// first sending key, and would send its KeyUpdate while we went on under the old key; nothing it does earlier tells.
+fn rekeys_tls13() -> bool {
+    const OPENSSL_3_2: i64 = 0x3020_0000;
+    static REKEYS: OnceLock<bool> = OnceLock::new();
+    *REKEYS.get_or_init(|| openssl::version::number() >= OPENSSL_3_2)
+}

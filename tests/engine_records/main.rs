@@ -1,0 +1,9 @@
+//! The record layer as a live connection shows it: limits, memory of one's own, and peers that mean no good.
+
+mod flights;
+mod forge;
+mod hostile;
+mod own_memory;
+mod records;
+mod support;
+mod tampering;
