@@ -70,6 +70,8 @@ pub(super) struct Entry {
     pub(super) paused: bool,
     /// The engine has a record's plaintext to lend.
     pub(super) has_plaintext: bool,
+    /// Half a handshake message of the peer's is here; the engine may refuse to write until it has the rest.
+    pub(super) mid_message: bool,
     pub(super) read_ended: bool,
     pub(super) write_shut: bool,
     /// Wait for the socket before the next try.
@@ -99,6 +101,7 @@ impl Entry {
             handshaken: false,
             paused: false,
             has_plaintext: false,
+            mid_message: false,
             read_ended: false,
             write_shut: false,
             recv_waits: false,
@@ -153,10 +156,7 @@ impl Entry {
     fn pump_flushing(&mut self, ring: &mut Ring) -> Result<(), Full> {
         self.say_goodbye(ring);
         self.arm_send(ring)?;
-        if self.conn.is_some() {
-            return Ok(());
-        }
-        if self.is_flushed(ring) {
+        if self.conn.is_none() && self.is_flushed(ring) {
             self.shut_write();
             self.stage = Stage::Lingering;
         }
@@ -166,10 +166,21 @@ impl Entry {
 
     /// Has the engine say close_notify, if it can, and lets it go once that is done.
     fn say_goodbye(&mut self, ring: &Ring) {
+        let flushed = self.is_flushed(ring);
         let Some(conn) = &mut self.conn else { return };
-        let waits = !conn.backend().output_is_lost() && matches!(conn.close(), Ok(Progress::Want(Want::Drain)));
-        // It waits for room only while something is on its way out.
-        if !waits || self.is_flushed(ring) {
+        let mut said = conn.close();
+        if said == Ok(Progress::Want(Want::Input)) {
+            // Half a handshake message is here, and OpenSSL says nothing before it has the rest.
+            while let Ok(Some(_)) = conn.poll_event() {}
+            said = conn.close();
+        }
+        let waits = match said {
+            Ok(Progress::Want(Want::Input)) => !self.read_ended,
+            // There is room once what is on its way has left.
+            Ok(Progress::Want(_)) => !flushed,
+            Ok(Progress::Done(())) | Err(_) => false,
+        };
+        if !waits || conn.backend().output_is_lost() {
             self.conn = None;
         }
     }

@@ -234,29 +234,43 @@ impl Entry {
     }
 
     fn note_open(&mut self) -> Option<Note> {
-        let conn = self.conn.as_mut()?;
-        if !self.paused {
-            match conn.poll_event() {
-                Ok(Some(Event::HandshakeComplete)) => {
-                    self.handshaken = true;
-                    return Some(Note::HandshakeComplete);
-                }
-                Ok(Some(Event::Plaintext(bytes))) => {
-                    bytes.consume(0);
-                    self.has_plaintext = true;
-                    return Some(Note::Plaintext);
-                }
-                Ok(Some(Event::PeerClosed)) => return Some(Note::PeerClosed),
-                Ok(Some(Event::Truncated)) => return Some(Note::Truncated),
-                Ok(_) => {}
-                Err(error) => return Some(Note::Failed(error)),
-            }
+        if !self.paused
+            && let Some(note) = self.note_engine()
+        {
+            return Some(note);
         }
         if let Some(errno) = self.pending.send_failed.take() {
             return Some(Note::SendFailed(errno));
         }
-        let writable = std::mem::take(&mut self.pending.writable) && self.handshaken && conn.state().can_write();
-        writable.then_some(Note::Writable)
+        let writable = std::mem::take(&mut self.pending.writable) && self.handshaken;
+        (writable && self.state().is_some_and(State::can_write)).then_some(Note::Writable)
+    }
+
+    /// The engine's next event.
+    fn note_engine(&mut self) -> Option<Note> {
+        let conn = self.conn.as_mut()?;
+        let note = match conn.poll_event() {
+            Ok(Some(Event::HandshakeComplete)) => Some(Note::HandshakeComplete),
+            Ok(Some(Event::Plaintext(bytes))) => {
+                bytes.consume(0);
+                Some(Note::Plaintext)
+            }
+            Ok(Some(Event::PeerClosed)) => Some(Note::PeerClosed),
+            Ok(Some(Event::Truncated)) => Some(Note::Truncated),
+            Ok(_) => None,
+            Err(error) => Some(Note::Failed(error)),
+        };
+        match &note {
+            Some(Note::HandshakeComplete) => self.handshaken = true,
+            Some(Note::Plaintext) => self.has_plaintext = true,
+            None => {
+                let now = self.handshaken && conn.openssl_state().0;
+                let before = std::mem::replace(&mut self.mid_message, now);
+                self.pending.writable |= before && !now;
+            }
+            _ => {}
+        }
+        note
     }
 }
 
