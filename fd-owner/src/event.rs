@@ -45,7 +45,7 @@ pub enum DriverEvent {
     /// The handshake is done, and its last flight has been sent.
     HandshakeComplete(ConnectionId),
     /// There is plaintext of one record: [`plaintext`](crate::RingDriver::plaintext) lends it where the kernel put the
-    /// ciphertext. Told again by the next poll until it is consumed (or see [`pause`](crate::RingDriver::pause)).
+    /// ciphertext. Told once; as long as that is not called, nothing further of the peer's is told.
     Plaintext(ConnectionId),
     /// A write that found no room can be tried again.
     Writable(ConnectionId),

@@ -282,14 +282,15 @@ impl RingDriver {
         Ok(())
     }
 
-    /// Goes on reading.
+    /// Goes on reading. Plaintext that was told of and not lent is told of again.
     ///
     /// # Errors
     ///
     /// [`DriverError::Stale`].
     pub fn resume(&mut self, id: ConnectionId) -> Result<(), DriverError> {
         let index = self.find(id).ok_or(DriverError::Stale)?;
-        self.entries[index as usize].paused = false;
+        let entry = &mut self.entries[index as usize];
+        (entry.paused, entry.has_plaintext) = (false, false);
         self.ready.add(index);
         Ok(())
     }

@@ -61,7 +61,7 @@ impl RingDriver {
 
     /// The plaintext that [`DriverEvent::Plaintext`] told of, lent where the kernel put the ciphertext. Dropping it consumes
     /// it all; [`Received::consume`] keeps the rest, and the next poll tells of it again. `None` if there is none, or the
-    /// connection is closing.
+    /// connection is closing. Until it was called, nothing that lies behind is told.
     pub fn plaintext(&mut self, id: ConnectionId) -> Option<Received<'_>> {
         let index = self.find(id)?;
         let entry = &mut self.entries[index as usize];
@@ -70,6 +70,7 @@ impl RingDriver {
         }
         // What was told of and not consumed, the engine lends again.
         entry.has_plaintext = false;
+        self.ready.add(index);
         match entry.conn.as_mut()?.poll_event() {
             Ok(Some(Event::Plaintext(bytes))) => Some(bytes),
             _ => None,
@@ -234,7 +235,9 @@ impl Entry {
     }
 
     fn note_open(&mut self) -> Option<Note> {
+        // What was told of and is left where it lies waits, and so does all behind it.
         if !self.paused
+            && !self.has_plaintext
             && let Some(note) = self.note_engine()
         {
             return Some(note);
