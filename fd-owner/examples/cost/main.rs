@@ -20,7 +20,7 @@ fn main() {
 
     let number = |which: usize, usual: usize| std::env::args().nth(which).and_then(|n| n.parse().ok()).unwrap_or(usual);
     let (requests, repetitions) = (number(1, 100_000), number(2, 3));
-    println!("server CPU per request of 1 KiB (µs), and system calls the server's thread made to wait, per request");
+    println!("server CPU per request of 1 KiB (µs), and the turns (system calls) of its thread for each");
     for connections in [1, 64] {
         for _ in 0..repetitions {
             for (name, tls) in [("bare bytes", false), ("TLS", true)] {
