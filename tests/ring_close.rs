@@ -12,7 +12,8 @@ use arenatls::openssl::ssl::{ShutdownState, Ssl, SslContext, SslStream};
 use arenatls_fd_owner::{CloseReason, Config, DriverEvent, RingDriver};
 use arenatls_rig::wire::Hello;
 use ring_support::{
-    App, Echo, Server, Source, Told, client, contexts, driver, pattern, read_to_end, reasons, run_out, small_buffers, tcp,
+    App, Echo, Server, Source, Told, client, contexts, driver, pattern, read_to_end, reasons, run_out, small_buffers,
+    tcp,
 };
 
 const SHORT: Duration = Duration::from_millis(150);

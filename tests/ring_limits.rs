@@ -96,6 +96,7 @@ fn what_cannot_be_is_refused() {
         Config::default().memory(40_000, 1000),
         Config::default().queues(0, 0),
         Config::default().queues(64, 32),
+        Config::default().idle_timeout(Some(Duration::MAX)),
     ];
     for config in bad {
         assert!(matches!(RingDriver::new(config), Err(DriverError::BadConfig(_))));
@@ -141,6 +142,8 @@ fn a_waker_ends_a_wait_from_another_thread() {
         driver.turn(Some(ring_support::WATCHDOG)).unwrap();
         other.join().unwrap();
     }
+    waker.wake();
+    driver.turn(Some(Duration::MAX)).unwrap();
     drop(driver);
     waker.wake();
 }

@@ -7,6 +7,9 @@ use arenatls_engine::record::{CONTROL_RESERVE, MAX_RECORD_IN, MAX_RECORD_OUT};
 
 use crate::DriverError;
 
+/// Deadlines can be added to any time there is.
+pub(crate) const LONGEST: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+
 /// Limits, memory and deadlines of a [`RingDriver`](crate::RingDriver).
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -111,11 +114,17 @@ impl Config {
         if self.inbound.max(self.outbound) > 1 << 30 {
             return Err(DriverError::BadConfig("a connection has at most 1 GiB in each direction"));
         }
+        let deadlines = [Some(self.handshake_timeout), self.idle_timeout, Some(self.close_timeout)];
+        if deadlines.into_iter().flatten().any(|limit| limit > LONGEST) {
+            return Err(DriverError::BadConfig("a deadline is at most 365 days away"));
+        }
         if !(1..=1 << 20).contains(&self.connections) {
             return Err(DriverError::BadConfig("a driver has 1 to 1,048,576 connections"));
         }
         if !(1..=32_768).contains(&self.entries) || !(self.entries..=65_536).contains(&self.completions) {
-            return Err(DriverError::BadConfig("queues have 1 to 32,768 submissions and as many completions, up to 65,536"));
+            return Err(DriverError::BadConfig(
+                "queues have 1 to 32,768 submissions and as many completions, up to 65,536",
+            ));
         }
         Ok(())
     }

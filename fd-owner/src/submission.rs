@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use io_uring::types::{CancelBuilder, Fd, SubmitArgs, Timespec};
 use io_uring::{Builder, IoUring, cqueue, opcode, squeue};
 
+use crate::config::LONGEST;
 use crate::slot::{Grant, Slab};
 use crate::token::{Kind, Token};
 
@@ -190,6 +191,7 @@ impl Ring {
     pub(crate) fn enter(&mut self, limit: Option<Duration>) -> io::Result<()> {
         let entered = match limit {
             Some(limit) => {
+                let limit = limit.min(LONGEST);
                 let time = Timespec::new().sec(limit.as_secs()).nsec(limit.subsec_nanos());
                 self.uring.submitter().submit_with_args(1, &SubmitArgs::new().timespec(&time))
             }
@@ -225,7 +227,8 @@ impl Ring {
         let all = opcode::AsyncCancel2::new(CancelBuilder::any()).build();
         let mut cancelled = false;
         while self.in_flight > 0 {
-            cancelled = cancelled || self.push(all.clone(), Token { kind: Kind::Other, index: 0, generation: 0 }).is_ok();
+            cancelled =
+                cancelled || self.push(all.clone(), Token { kind: Kind::Other, index: 0, generation: 0 }).is_ok();
             if self.enter(Some(Duration::from_millis(10))).is_err() || Instant::now() > deadline {
                 return false;
             }

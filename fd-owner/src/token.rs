@@ -16,8 +16,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    const ALL: [Kind; 7] =
-        [Kind::Accept, Kind::Connect, Kind::Recv, Kind::Send, Kind::Cancel, Kind::Wake, Kind::Other];
+    const ALL: [Kind; 7] = [Kind::Accept, Kind::Connect, Kind::Recv, Kind::Send, Kind::Cancel, Kind::Wake, Kind::Other];
 }
 
 /// Kind, index of the owner, and the owner's generation.

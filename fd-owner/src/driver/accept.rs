@@ -8,7 +8,7 @@ use arenatls_engine::Options;
 use openssl::ssl::{Ssl, SslContext};
 
 use super::entry::Op;
-use super::{Role, RingDriver};
+use super::{RingDriver, Role};
 use crate::submission::{Completion, Full};
 use crate::token::{Kind, Token};
 use crate::{DriverError, DriverEvent, ListenerId};
@@ -136,10 +136,8 @@ impl RingDriver {
             return;
         }
         let options = listener.options;
-        let made = Ssl::new(&listener.context).map_err(|stack| DriverError::System {
-            doing: "make an SSL",
-            cause: std::io::Error::other(stack),
-        });
+        let made = Ssl::new(&listener.context)
+            .map_err(|stack| DriverError::System { doing: "make an SSL", cause: std::io::Error::other(stack) });
         match made.and_then(|ssl| self.take_in(socket, ssl, Role::Server, &options)) {
             Ok(index) => self.entries[index as usize].pending.accepted = u32::try_from(which).ok(),
             Err(error) => {

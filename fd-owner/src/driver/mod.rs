@@ -137,7 +137,9 @@ impl RingDriver {
             Ok(ring) if ring.is_usable() => ring,
             Ok(_) => return Err(too_old()),
             // The probe knows why there is no ring.
-            Err(cause) => return Err(Capabilities::probe().err().map_or_else(|| system("make a ring")(cause), Into::into)),
+            Err(cause) => {
+                return Err(Capabilities::probe().err().map_or_else(|| system("make a ring")(cause), Into::into));
+            }
         };
         let now = Instant::now();
         Ok(RingDriver {

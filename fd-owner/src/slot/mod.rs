@@ -116,7 +116,10 @@ impl Slab {
     /// The driver is done with a slot: all its operations are complete. It goes home when its backend is gone, too.
     pub(crate) fn release(&self, slot: u32) {
         let state = self.state(slot);
-        assert!(state.inbox.get().is_whole() && state.outbox.get().is_whole(), "slot {slot} is released under an operation");
+        assert!(
+            state.inbox.get().is_whole() && state.outbox.get().is_whole(),
+            "slot {slot} is released under an operation"
+        );
         state.driver.set(false);
         self.go_home(slot);
     }

@@ -145,11 +145,7 @@ mod tests {
     }
 
     fn step() -> impl Strategy<Value = Step> {
-        prop_oneof![
-            (1usize..12).prop_map(Step::Write),
-            Just(Step::Grant),
-            (0usize..20).prop_map(Step::Sent),
-        ]
+        prop_oneof![(1usize..12).prop_map(Step::Write), Just(Step::Grant), (0usize..20).prop_map(Step::Sent),]
     }
 
     proptest! {
