@@ -2,11 +2,14 @@
 
 mod ring_support;
 
+use std::io::Write as _;
+use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use arenatls::Progress;
-use arenatls::openssl::ssl::{Ssl, SslContext};
+use arenatls::openssl::ssl::{Ssl, SslContext, SslStream};
 use arenatls_fd_owner::{CloseReason, Config, ConnectionId, DriverEvent, RingDriver, Role};
 use ring_support::{App, Told, WATCHDOG, all_home, contexts, driver, pattern, poll, reasons, run_out, run_until};
 
@@ -136,4 +139,41 @@ fn r1_connections_that_were_exchanged_between_drivers_do_no_harm() {
         drop(late);
     }
     assert_eq!(arenatls_fd_owner::leaked_rings(), 0);
+}
+
+#[test]
+fn a_peer_that_takes_nothing_more_is_read_to_its_end() {
+    let (client, server) = contexts();
+    let Some(mut driver) = driver(Config::default().connections(1)) else { return };
+    let (one, two) = UnixStream::pair().unwrap();
+    two.set_read_timeout(Some(WATCHDOG)).unwrap();
+    let peer = thread::spawn(move || {
+        let mut ssl = Ssl::new(&client).unwrap();
+        ssl.param_mut().set_host("localhost").unwrap();
+        let mut stream = SslStream::new(ssl, two).unwrap();
+        stream.connect().unwrap();
+        // From here on the server's sends fail.
+        stream.get_ref().shutdown(Shutdown::Read).unwrap();
+        for part in [&b"question"[..], b" and", b" the rest"] {
+            stream.write_all(part).unwrap();
+            thread::sleep(Duration::from_millis(10));
+        }
+        let _ = stream.shutdown().unwrap();
+    });
+    driver.adopt(one.into(), Ssl::new(&server).unwrap(), Role::Server).unwrap();
+    let (mut got, mut log) = (Vec::new(), Vec::new());
+    let mut answer = |driver: &mut RingDriver, event: &DriverEvent| match *event {
+        DriverEvent::Plaintext(id) => {
+            got.extend_from_slice(&driver.plaintext(id).unwrap());
+            assert_eq!(driver.connection(id).unwrap().write(b"reply").unwrap(), Progress::Done(5));
+        }
+        DriverEvent::PeerClosed(id) => driver.close(id).unwrap(),
+        _ => {}
+    };
+    run_out(&mut driver, &mut answer, &mut log);
+    peer.join().unwrap();
+    assert_eq!(got, b"question and the rest");
+    assert!(log.iter().any(|told| matches!(told, Told::SendFailed(_))), "{log:?}");
+    assert!(log.iter().any(|told| matches!(told, Told::PeerClosed(_))), "{log:?}");
+    assert_eq!(reasons(&log), [CloseReason::Done]);
 }
