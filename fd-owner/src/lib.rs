@@ -1,7 +1,9 @@
-//! Where the backend will own the socket and move ciphertext by io_uring. So far: what this kernel can do.
+//! Where the backend owns the socket, and moves ciphertext by io_uring.
 //!
-//! **Nothing here moves a byte yet.** There is no `RingDriver` and no `FdBackend`; use `arenatls-memory-bio`, where the
-//! caller moves the bytes. What is here is the question to ask first:
+//! A [`RingDriver`] owns a ring, the sockets of its connections, and the memory ("slots") their ciphertext passes through.
+//! The kernel receives straight into the memory in which the engine opens records, and sends straight from the memory in
+//! which it has sealed them. The connections are those of `arenatls-engine`, and code that reads and writes is the same
+//! as over memory that the caller moves.
 //!
 //! ```
 //! use arenatls_fd_owner::{Capabilities, Feature};
@@ -17,16 +19,50 @@
 //!
 //! The crate compiles everywhere; elsewhere than on Linux the answer is [`Unsupported::NotLinux`].
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 mod capabilities;
+mod config;
+#[cfg(target_os = "linux")]
+mod driver;
+#[cfg(not(target_os = "linux"))]
+mod elsewhere;
+mod error;
+mod event;
 mod feature;
 mod kernel;
 #[cfg(target_os = "linux")]
 mod ring;
+#[cfg(target_os = "linux")]
+#[expect(unsafe_code, reason = "lends memory, part of which the kernel writes to")]
+mod slot;
+#[cfg(target_os = "linux")]
+#[expect(unsafe_code, reason = "hands memory and descriptors to the kernel")]
+mod submission;
+#[cfg(target_os = "linux")]
+mod timers;
+#[cfg(target_os = "linux")]
+mod todo;
+#[cfg(target_os = "linux")]
+mod token;
 mod unsupported;
+#[cfg(target_os = "linux")]
+mod waker;
 
 pub use capabilities::Capabilities;
+pub use config::Config;
+#[cfg(target_os = "linux")]
+pub use driver::{RingDriver, Role};
+#[cfg(not(target_os = "linux"))]
+pub use elsewhere::RingDriver;
+pub use error::DriverError;
+pub use event::{CloseReason, ConnectionId, DriverEvent, ListenerId};
 pub use feature::Feature;
 pub use kernel::Release;
+#[cfg(target_os = "linux")]
+pub use slot::{FdBackend, SlotCount};
+#[cfg(target_os = "linux")]
+pub use submission::leaked_rings;
 pub use unsupported::Unsupported;
+#[cfg(target_os = "linux")]
+pub use waker::Waker;

@@ -1,0 +1,136 @@
+//! Completions: what the kernel says comes to the connection it is about.
+
+use std::time::Instant;
+
+use arenatls_engine::Want;
+
+use super::RingDriver;
+use super::entry::{Entry, Op, Stage};
+use crate::CloseReason;
+use crate::submission::{Completion, Ring};
+use crate::token::Kind;
+
+/// What a completion makes the driver do.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Then {
+    /// Arm what has to be armed.
+    Pump,
+    /// Ask the connection for events, then that.
+    Poll,
+}
+
+impl RingDriver {
+    pub(super) fn complete(&mut self, completion: Completion) {
+        let token = completion.token;
+        match token.kind {
+            Kind::Accept | Kind::Other => return self.complete_accept(completion),
+            Kind::Wake => return self.wakeup.complete(completion.result),
+            Kind::Cancel if token.index >= super::accept::LISTENERS => return,
+            _ => {}
+        }
+        let Some(entry) = self.entries.get_mut(token.index as usize) else { return self.strayed() };
+        if entry.generation != token.generation || entry.stage == Stage::Free {
+            return self.strayed();
+        }
+        let then = match token.kind {
+            Kind::Recv => entry.complete_recv(&completion, &self.ring, self.now),
+            Kind::Send => entry.complete_send(&completion, &self.ring, self.now),
+            Kind::Connect => entry.complete_connect(&completion, &self.ring),
+            _ => {
+                entry.cancels -= 1;
+                Then::Pump
+            }
+        };
+        if then == Then::Poll && entry.stage == Stage::Open {
+            self.ready.add(token.index);
+        } else {
+            self.dirty.add(token.index);
+        }
+    }
+
+    /// An operation outlived its owner, which cannot be: an owner is free only when all its operations are complete.
+    fn strayed(&mut self) {
+        debug_assert!(false, "a completion of nobody's operation");
+        self.stray += 1;
+    }
+}
+
+/// True if the operation shall be tried again as it was.
+fn is_transient(errno: i32) -> bool {
+    matches!(errno, libc::EAGAIN | libc::EINTR)
+}
+
+impl Entry {
+    fn complete_recv(&mut self, completion: &Completion, ring: &Ring, now: Instant) -> Then {
+        self.recv = Op::Idle;
+        let Ok(n) = usize::try_from(completion.result) else { return self.recv_failed(-completion.result, ring) };
+        ring.slab().received(self.slot, n);
+        self.recv_waits = !completion.nonempty();
+        if n == 0 {
+            self.end_input(ring);
+        }
+        self.active = now;
+        Then::Poll
+    }
+
+    fn recv_failed(&mut self, errno: i32, ring: &Ring) -> Then {
+        ring.slab().received(self.slot, 0);
+        if is_transient(errno) {
+            self.recv_waits = true;
+            return Then::Pump;
+        }
+        // A reset is an end without close_notify; all that came before it has been received.
+        self.end_input(ring);
+        Then::Poll
+    }
+
+    fn end_input(&mut self, ring: &Ring) {
+        self.read_ended = true;
+        ring.slab().end_input(self.slot);
+    }
+
+    fn complete_send(&mut self, completion: &Completion, ring: &Ring, now: Instant) -> Then {
+        self.send = Op::Idle;
+        let errno = match usize::try_from(completion.result) {
+            Ok(n) => {
+                ring.slab().sent(self.slot, n);
+                self.send_waits = n == 0;
+                self.active = now;
+                return self.after_send(ring);
+            }
+            Err(_) => -completion.result,
+        };
+        ring.slab().sent(self.slot, 0);
+        if is_transient(errno) {
+            self.send_waits = true;
+            return Then::Pump;
+        }
+        if self.stage == Stage::Open {
+            self.pending.send_failed = Some(errno);
+        }
+        ring.slab().sink_output(self.slot);
+        self.after_send(ring);
+        Then::Poll
+    }
+
+    fn after_send(&mut self, ring: &Ring) -> Then {
+        let starved = ring.slab().take_starved(self.slot);
+        self.pending.writable |= starved;
+        let waits_for_input = self.conn.as_ref().is_some_and(|conn| conn.want() == Some(Want::Input));
+        if starved || !waits_for_input { Then::Poll } else { Then::Pump }
+    }
+
+    fn complete_connect(&mut self, completion: &Completion, ring: &Ring) -> Then {
+        self.connect = Op::Idle;
+        ring.slab().received(self.slot, 0);
+        match (self.stage, -completion.result) {
+            (Stage::Connecting, 0) => self.stage = Stage::Open,
+            (Stage::Connecting, errno) if !is_transient(errno) => {
+                self.reason = CloseReason::NotConnected(errno);
+                self.reap();
+            }
+            _ => {}
+        }
+        Then::Poll
+    }
+}

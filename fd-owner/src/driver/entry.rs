@@ -1,0 +1,284 @@
+//! One connection of the driver: its socket, its slot, and its operations.
+
+use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::os::fd::AsFd as _;
+use std::time::Instant;
+
+use arenatls_engine::{Connection, Progress, State, Want};
+
+use crate::slot::FdBackend;
+use crate::submission::{Full, Ring};
+use crate::token::{Kind, Token};
+use crate::{CloseReason, Config};
+
+/// Where a connection is in the driver's care.
+///
+/// ```text
+///   Free ─▶ Connecting ─▶ Open ─ close, end, failure ─▶ Flushing ─▶ Lingering ─▶ Reaping ─▶ Done ─▶ Free
+///              │            └───────── abort ──────────────────────────────────────▲
+///              └─────────────────────── failure, deadline ─────────────────────────┘ deadline, from any before it
+/// ```
+///
+/// Flushing: what is committed leaves, close_notify or the alert last. Lingering: our direction is shut, and what the peer
+/// still sends is read and thrown away, so that no reset destroys what it has not read yet. Reaping: the socket is shut
+/// down, and every operation completes before it is closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    Free,
+    Connecting,
+    Open,
+    Flushing,
+    Lingering,
+    Reaping,
+    Done,
+}
+
+/// An operation's life: from its submission to its own last completion the kernel has what it was given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Op {
+    Idle,
+    InFlight,
+    /// Its cancellation was submitted, too. It completes all the same.
+    Cancelling,
+}
+
+/// What the application has still to be told.
+#[derive(Debug, Default)]
+pub(super) struct Pending {
+    /// The listener it came from.
+    pub(super) accepted: Option<u32>,
+    pub(super) writable: bool,
+    pub(super) send_failed: Option<i32>,
+}
+
+#[derive(Debug)]
+pub(super) struct Entry {
+    pub(super) index: u32,
+    pub(super) generation: u32,
+    pub(super) stage: Stage,
+    pub(super) conn: Option<Connection<FdBackend>>,
+    pub(super) socket: Option<TcpStream>,
+    pub(super) slot: u32,
+    pub(super) peer: Option<SocketAddr>,
+    pub(super) recv: Op,
+    pub(super) send: Op,
+    pub(super) connect: Op,
+    pub(super) cancels: u8,
+    pub(super) pending: Pending,
+    pub(super) reason: CloseReason,
+    pub(super) handshaken: bool,
+    pub(super) paused: bool,
+    /// The engine has a record's plaintext to lend.
+    pub(super) has_plaintext: bool,
+    /// Half a handshake message of the peer's is here; the engine may refuse to write until it has the rest.
+    pub(super) mid_message: bool,
+    pub(super) read_ended: bool,
+    pub(super) write_shut: bool,
+    /// Wait for the socket before the next try.
+    pub(super) recv_waits: bool,
+    pub(super) send_waits: bool,
+    pub(super) born: Instant,
+    pub(super) active: Instant,
+    pub(super) closing: Instant,
+}
+
+impl Entry {
+    pub(super) fn free(index: u32, now: Instant) -> Entry {
+        Entry {
+            index,
+            generation: 0,
+            stage: Stage::Free,
+            conn: None,
+            socket: None,
+            slot: 0,
+            peer: None,
+            recv: Op::Idle,
+            send: Op::Idle,
+            connect: Op::Idle,
+            cancels: 0,
+            pending: Pending::default(),
+            reason: CloseReason::Done,
+            handshaken: false,
+            paused: false,
+            has_plaintext: false,
+            mid_message: false,
+            read_ended: false,
+            write_shut: false,
+            recv_waits: false,
+            send_waits: false,
+            born: now,
+            active: now,
+            closing: now,
+        }
+    }
+
+    /// When it has to be looked at, if nothing happens before.
+    pub(super) fn deadline(&self, config: &Config) -> Option<Instant> {
+        match self.stage {
+            Stage::Connecting => Some(self.born + config.handshake_timeout),
+            Stage::Open if !self.handshaken => Some(self.born + config.handshake_timeout),
+            Stage::Open => config.idle_timeout.map(|limit| self.active + limit),
+            Stage::Flushing | Stage::Lingering => Some(self.closing + config.close_timeout),
+            Stage::Free | Stage::Reaping | Stage::Done => None,
+        }
+    }
+
+    pub(super) fn token(&self, kind: Kind) -> Token {
+        Token { kind, index: self.index, generation: self.generation }
+    }
+
+    /// Does what its stage calls for, until it has to wait.
+    pub(super) fn pump(&mut self, ring: &mut Ring) -> Result<(), Full> {
+        loop {
+            let before = self.stage;
+            match self.stage {
+                Stage::Free | Stage::Done => {}
+                Stage::Connecting => self.arm_connect(ring)?,
+                Stage::Open => self.pump_open(ring)?,
+                Stage::Flushing => self.pump_flushing(ring)?,
+                Stage::Lingering => self.pump_lingering(ring)?,
+                Stage::Reaping => self.pump_reaping(ring)?,
+            }
+            if self.stage == before {
+                return Ok(());
+            }
+        }
+    }
+
+    fn pump_open(&mut self, ring: &mut Ring) -> Result<(), Full> {
+        self.arm_send(ring)?;
+        if matches!(self.state(), Some(State::SendClosed | State::Closed)) && self.is_flushed(ring) {
+            self.shut_write();
+        }
+        self.arm_recv(ring)
+    }
+
+    fn pump_flushing(&mut self, ring: &mut Ring) -> Result<(), Full> {
+        self.say_goodbye(ring);
+        self.arm_send(ring)?;
+        if self.conn.is_none() && self.is_flushed(ring) {
+            self.shut_write();
+            self.stage = Stage::Lingering;
+        }
+        // The peer may not read before we do.
+        self.arm_recv(ring)
+    }
+
+    /// Has the engine say close_notify, if it can, and lets it go once that is done.
+    fn say_goodbye(&mut self, ring: &Ring) {
+        let flushed = self.is_flushed(ring);
+        let Some(conn) = &mut self.conn else { return };
+        let mut said = conn.close();
+        if said == Ok(Progress::Want(Want::Input)) {
+            // Half a handshake message is here, and OpenSSL says nothing before it has the rest.
+            while let Ok(Some(_)) = conn.poll_event() {}
+            said = conn.close();
+        }
+        let waits = match said {
+            Ok(Progress::Want(Want::Input)) => !self.read_ended,
+            // There is room once what is on its way has left.
+            Ok(Progress::Want(_)) => !flushed,
+            Ok(Progress::Done(())) | Err(_) => false,
+        };
+        if !waits || conn.backend().output_is_lost() {
+            self.conn = None;
+        }
+    }
+
+    fn pump_lingering(&mut self, ring: &mut Ring) -> Result<(), Full> {
+        if self.read_ended {
+            self.reap();
+            return Ok(());
+        }
+        self.arm_recv(ring)
+    }
+
+    fn pump_reaping(&mut self, ring: &mut Ring) -> Result<(), Full> {
+        for kind in [Kind::Recv, Kind::Send, Kind::Connect] {
+            if *self.op(kind) == Op::InFlight {
+                ring.cancel(self.token(kind), self.token(Kind::Cancel))?;
+                *self.op(kind) = Op::Cancelling;
+                self.cancels += 1;
+            }
+        }
+        if self.cancels == 0 && [self.recv, self.send, self.connect] == [Op::Idle; 3] {
+            // The order matters: nothing of the kernel's knows the descriptor any more, then nothing has the slot.
+            self.conn = None;
+            self.socket = None;
+            ring.slab().release(self.slot);
+            self.stage = Stage::Done;
+        }
+        Ok(())
+    }
+
+    /// Gives up what is under way. The peer sees the end at once, whatever operations are in flight.
+    pub(super) fn reap(&mut self) {
+        self.conn = None;
+        if let Some(socket) = &self.socket {
+            // It may never have been connected, or be gone.
+            let _ = socket.shutdown(Shutdown::Both);
+        }
+        self.stage = Stage::Reaping;
+    }
+
+    pub(super) fn state(&self) -> Option<State> {
+        self.conn.as_ref().map(Connection::state)
+    }
+
+    fn op(&mut self, kind: Kind) -> &mut Op {
+        match kind {
+            Kind::Recv => &mut self.recv,
+            Kind::Send => &mut self.send,
+            _ => &mut self.connect,
+        }
+    }
+
+    fn is_flushed(&self, ring: &Ring) -> bool {
+        self.send == Op::Idle && ring.slab().unsent(self.slot) == 0
+    }
+
+    fn shut_write(&mut self) {
+        if let (false, Some(socket)) = (self.write_shut, &self.socket) {
+            self.write_shut = true;
+            // A peer that has reset the connection needs no FIN.
+            let _ = socket.shutdown(Shutdown::Write);
+        }
+    }
+
+    fn arm_connect(&mut self, ring: &mut Ring) -> Result<(), Full> {
+        let (Op::Idle, Some(peer), Some(socket)) = (self.connect, &self.peer, &self.socket) else { return Ok(()) };
+        let Some(address) = ring.slab().grant_address(self.slot, peer) else { return Ok(()) };
+        let token = self.token(Kind::Connect);
+        ring.connect(socket.as_fd(), &address, token).inspect_err(|_| ring.slab().received(self.slot, 0))?;
+        self.connect = Op::InFlight;
+        Ok(())
+    }
+
+    fn arm_recv(&mut self, ring: &mut Ring) -> Result<(), Full> {
+        if self.recv != Op::Idle || self.read_ended {
+            return Ok(());
+        }
+        match &mut self.conn {
+            Some(conn) => conn.backend_mut().make_room(),
+            None => ring.slab().discard_input(self.slot),
+        }
+        let (Some(socket), Some(grant)) = (&self.socket, ring.slab().grant_input(self.slot)) else { return Ok(()) };
+        let token = self.token(Kind::Recv);
+        let armed = ring.recv(socket.as_fd(), &grant, self.recv_waits, token);
+        armed.inspect_err(|_| ring.slab().received(self.slot, 0))?;
+        self.recv = Op::InFlight;
+        Ok(())
+    }
+
+    fn arm_send(&mut self, ring: &mut Ring) -> Result<(), Full> {
+        if self.send != Op::Idle {
+            return Ok(());
+        }
+        let (Some(socket), Some(grant)) = (&self.socket, ring.slab().grant_output(self.slot)) else { return Ok(()) };
+        let token = self.token(Kind::Send);
+        let armed = ring.send(socket.as_fd(), &grant, self.send_waits, token);
+        armed.inspect_err(|_| ring.slab().sent(self.slot, 0))?;
+        self.send = Op::InFlight;
+        Ok(())
+    }
+}

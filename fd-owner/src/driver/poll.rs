@@ -1,0 +1,294 @@
+//! Turns and events.
+
+use std::time::{Duration, Instant};
+
+use arenatls_engine::{Error, Event, Progress, Received, State};
+
+use super::entry::{Entry, Pending, Stage};
+use super::{RingDriver, system};
+use crate::submission::Full;
+use crate::{CloseReason, ConnectionId, DriverError, DriverEvent, ListenerId};
+
+/// An event before it borrows anything.
+enum Note {
+    Accepted(u32),
+    HandshakeComplete,
+    Plaintext,
+    Writable,
+    PeerClosed,
+    Truncated,
+    SendFailed(i32),
+    Failed(Error),
+    Closed(CloseReason),
+}
+
+impl RingDriver {
+    /// The next thing that happened; `None` if there is nothing to tell before the next [`turn`](Self::turn).
+    ///
+    /// # Errors
+    ///
+    /// None so far; the signature leaves room for failures of the ring itself.
+    pub fn poll_event(&mut self) -> Result<Option<DriverEvent>, DriverError> {
+        if let Some(event) = self.poll_listeners() {
+            return Ok(Some(event));
+        }
+        while let Some(index) = self.ready.first() {
+            let id = self.entries[index as usize].id();
+            match self.note(index) {
+                Some(note) => return Ok(Some(note.event(id))),
+                None => {
+                    self.ready.take();
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// The next event of one connection.
+    fn note(&mut self, index: u32) -> Option<Note> {
+        let entry = &mut self.entries[index as usize];
+        let note = entry.note();
+        match &note {
+            Some(Note::HandshakeComplete) => self.schedule(index),
+            Some(Note::Truncated) => self.finish(index, CloseReason::Truncated),
+            Some(Note::Failed(_)) => self.finish(index, CloseReason::Failed),
+            Some(Note::Closed(_)) => self.set_free(index),
+            None => self.dirty.add(index),
+            _ => {}
+        }
+        note
+    }
+
+    /// The plaintext that [`DriverEvent::Plaintext`] told of, lent where the kernel put the ciphertext. Dropping it consumes
+    /// it all; [`Received::consume`] keeps the rest, and the next poll tells of it again. `None` if there is none, or the
+    /// connection is closing. Until it was called, nothing that lies behind is told.
+    pub fn plaintext(&mut self, id: ConnectionId) -> Option<Received<'_>> {
+        let index = self.find(id)?;
+        let entry = &mut self.entries[index as usize];
+        if !entry.has_plaintext {
+            return None;
+        }
+        // What was told of and not consumed, the engine lends again.
+        entry.has_plaintext = false;
+        self.ready.add(index);
+        match entry.conn.as_mut()?.poll_event() {
+            Ok(Some(Event::Plaintext(bytes))) => Some(bytes),
+            _ => None,
+        }
+    }
+
+    fn set_free(&mut self, index: u32) {
+        let entry = &mut self.entries[index as usize];
+        *entry = Entry { generation: entry.generation.wrapping_add(1), ..Entry::free(index, self.now) };
+        self.free.push(index);
+    }
+
+    /// Begins to end an open connection.
+    pub(super) fn finish(&mut self, index: u32, reason: CloseReason) {
+        let entry = &mut self.entries[index as usize];
+        entry.reason = reason;
+        entry.stage = Stage::Flushing;
+        entry.closing = Instant::now();
+        if let Some(conn) = &mut entry.conn {
+            // Now, so that no write slips in behind; if there is no room yet, the pump tries again.
+            let _: Result<Progress<()>, Error> = conn.close();
+        }
+        self.schedule(index);
+        self.dirty.add(index);
+    }
+
+    /// Ends a connection without a word.
+    pub(super) fn give_up(&mut self, index: u32, reason: CloseReason) {
+        let entry = &mut self.entries[index as usize];
+        entry.reason = reason;
+        entry.reap();
+        self.schedule(index);
+        self.dirty.add(index);
+    }
+
+    /// Sets the deadline that its stage calls for.
+    pub(super) fn schedule(&mut self, index: u32) {
+        let deadline = self.entries[index as usize].deadline(&self.config);
+        self.timers.set(index, deadline);
+    }
+
+    /// Submits all that the connections have to send and to receive, in one system call, and waits until something is
+    /// complete, a deadline is over, the driver is [woken](crate::Waker::wake), or `timeout` is over; for ever without one.
+    /// It does not wait while there are events to poll.
+    ///
+    /// # Errors
+    ///
+    /// [`DriverError::System`] if the ring refuses to work.
+    pub fn turn(&mut self, timeout: Option<Duration>) -> Result<(), DriverError> {
+        self.now = Instant::now();
+        let all_done = self.pump();
+        let limit = if all_done && self.ready.len() == 0 { self.limit(timeout) } else { Some(Duration::ZERO) };
+        self.wait(limit)?;
+        self.now = Instant::now();
+        while let Some(completion) = self.ring.next() {
+            self.complete(completion);
+        }
+        self.expire();
+        Ok(())
+    }
+
+    fn wait(&mut self, limit: Option<Duration>) -> Result<(), DriverError> {
+        let failed = system("enter the ring");
+        let spin = self.config.spin.min(limit.unwrap_or(Duration::MAX));
+        if spin.is_zero() {
+            return self.ring.enter(limit).map_err(failed);
+        }
+        while !self.ring.has_completions() {
+            if self.now.elapsed() >= spin {
+                return self.ring.enter(limit).map_err(failed);
+            }
+            if let Err(cause) = self.ring.enter(Some(Duration::ZERO)) {
+                return Err(failed(cause));
+            }
+        }
+        Ok(())
+    }
+
+    /// Arms what has to be armed. False if the ring had no room for some of it.
+    fn pump(&mut self) -> bool {
+        let mut all_done = self.wakeup.arm(&mut self.ring).is_ok() && self.pump_listeners().is_ok();
+        for _ in 0..self.dirty.len() {
+            let Some(index) = self.dirty.take() else { break };
+            all_done &= self.pump_one(index).is_ok();
+        }
+        all_done
+    }
+
+    fn pump_one(&mut self, index: u32) -> Result<(), Full> {
+        let entry = &mut self.entries[index as usize];
+        let before = entry.stage;
+        let pumped = entry.pump(&mut self.ring);
+        let (after, state) = (entry.stage, entry.state());
+        match (after, state) {
+            // Both directions have ended, by the application's own call.
+            (Stage::Open, Some(State::Closed)) => self.finish(index, CloseReason::Done),
+            // A write failed it; polling tells.
+            (Stage::Open, Some(State::Failed)) => self.ready.add(index),
+            (Stage::Done, _) if before != Stage::Done => {
+                self.schedule(index);
+                self.ready.add(index);
+            }
+            _ if before != after => self.schedule(index),
+            _ => {}
+        }
+        pumped.inspect_err(|_| self.dirty.add(index))
+    }
+
+    /// How long a wait may take.
+    fn limit(&self, timeout: Option<Duration>) -> Option<Duration> {
+        let listeners = self.listeners.iter().flatten().filter_map(|listener| listener.deadline());
+        let nearest = self.timers.nearest().map(|(deadline, _)| deadline).into_iter().chain(listeners).min();
+        let until = nearest.map(|deadline| deadline.saturating_duration_since(self.now));
+        match (timeout, until) {
+            (Some(timeout), Some(until)) => Some(timeout.min(until)),
+            (timeout, until) => timeout.or(until),
+        }
+    }
+
+    fn expire(&mut self) {
+        while let Some((deadline, index)) = self.timers.nearest()
+            && deadline <= self.now
+        {
+            let real = self.entries[index as usize].deadline(&self.config);
+            match real {
+                // It was moved while the connection was active.
+                Some(real) if real > self.now => self.timers.set(index, Some(real)),
+                Some(_) => self.time_is_up(index),
+                None => self.timers.set(index, None),
+            }
+        }
+    }
+
+    fn time_is_up(&mut self, index: u32) {
+        let entry = &self.entries[index as usize];
+        match entry.stage {
+            Stage::Open if entry.handshaken => self.finish(index, CloseReason::IdleTimeout),
+            Stage::Open | Stage::Connecting => self.give_up(index, CloseReason::HandshakeTimeout),
+            _ if entry.reason == CloseReason::Done => self.give_up(index, CloseReason::CloseTimeout),
+            _ => self.give_up(index, entry.reason),
+        }
+    }
+}
+
+impl Entry {
+    pub(super) fn id(&self) -> ConnectionId {
+        ConnectionId { index: self.index, generation: self.generation }
+    }
+
+    fn note(&mut self) -> Option<Note> {
+        if let Some(listener) = self.pending.accepted.take() {
+            return Some(Note::Accepted(listener));
+        }
+        match self.stage {
+            Stage::Open => self.note_open(),
+            Stage::Done => {
+                self.pending = Pending::default();
+                Some(Note::Closed(self.reason))
+            }
+            _ => None,
+        }
+    }
+
+    fn note_open(&mut self) -> Option<Note> {
+        // What was told of and is left where it lies waits, and so does all behind it.
+        if !self.paused
+            && !self.has_plaintext
+            && let Some(note) = self.note_engine()
+        {
+            return Some(note);
+        }
+        if let Some(errno) = self.pending.send_failed.take() {
+            return Some(Note::SendFailed(errno));
+        }
+        let writable = std::mem::take(&mut self.pending.writable) && self.handshaken;
+        (writable && self.state().is_some_and(State::can_write)).then_some(Note::Writable)
+    }
+
+    /// The engine's next event.
+    fn note_engine(&mut self) -> Option<Note> {
+        let conn = self.conn.as_mut()?;
+        let note = match conn.poll_event() {
+            Ok(Some(Event::HandshakeComplete)) => Some(Note::HandshakeComplete),
+            Ok(Some(Event::Plaintext(bytes))) => {
+                bytes.consume(0);
+                Some(Note::Plaintext)
+            }
+            Ok(Some(Event::PeerClosed)) => Some(Note::PeerClosed),
+            Ok(Some(Event::Truncated)) => Some(Note::Truncated),
+            Ok(_) => None,
+            Err(error) => Some(Note::Failed(error)),
+        };
+        match &note {
+            Some(Note::HandshakeComplete) => self.handshaken = true,
+            Some(Note::Plaintext) => self.has_plaintext = true,
+            None => {
+                let now = self.handshaken && conn.openssl_state().0;
+                let before = std::mem::replace(&mut self.mid_message, now);
+                self.pending.writable |= before && !now;
+            }
+            _ => {}
+        }
+        note
+    }
+}
+
+impl Note {
+    fn event(self, id: ConnectionId) -> DriverEvent {
+        match self {
+            Note::Accepted(listener) => DriverEvent::Accepted(id, ListenerId(listener)),
+            Note::HandshakeComplete => DriverEvent::HandshakeComplete(id),
+            Note::Writable => DriverEvent::Writable(id),
+            Note::PeerClosed => DriverEvent::PeerClosed(id),
+            Note::Truncated => DriverEvent::Truncated(id),
+            Note::SendFailed(errno) => DriverEvent::SendFailed(id, std::io::Error::from_raw_os_error(errno)),
+            Note::Failed(error) => DriverEvent::Failed(id, error),
+            Note::Closed(reason) => DriverEvent::Closed(id, reason),
+            Note::Plaintext => DriverEvent::Plaintext(id),
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! Why the driver refused.
+
+use std::io;
+
+use arenatls_engine::{BuildError, Error};
+use thiserror::Error as ThisError;
+
+use crate::Unsupported;
+
+/// Why a call of the driver was refused. Nothing was changed; what it was given is dropped.
+#[derive(Debug, ThisError)]
+#[non_exhaustive]
+pub enum DriverError {
+    /// There is no ring here.
+    #[error(transparent)]
+    Unsupported(#[from] Unsupported),
+    /// A configuration that cannot be.
+    #[error("{0}")]
+    BadConfig(&'static str),
+    /// As many connections as the driver has room for.
+    #[error("all {connections} connections of the driver are in use")]
+    AtCapacity {
+        /// The most connections at a time.
+        connections: u32,
+    },
+    /// The connection that this handle named is no more, or is closing.
+    #[error("the connection is no more")]
+    Stale,
+    /// The connection could not be made.
+    #[error(transparent)]
+    Build(#[from] BuildError),
+    /// The TLS connection failed; its event follows.
+    #[error(transparent)]
+    Tls(#[from] Error),
+    /// The system refused.
+    #[error("cannot {doing}: {cause}")]
+    System {
+        /// What was tried.
+        doing: &'static str,
+        /// The reason.
+        cause: io::Error,
+    },
+}

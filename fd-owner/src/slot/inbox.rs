@@ -1,0 +1,176 @@
+//! Where received ciphertext lies in its region: positions only, no memory.
+
+use std::ops::Range;
+
+use arenatls_engine::record::{HEADER, MAX_RECORD_IN};
+
+/// One region that the kernel fills at its end while the engine opens records at its front.
+///
+/// ```text
+///   0        head             tail                    end of grant   capacity
+///   [ free   | waits for the  | the kernel's, while a reception     |        ]
+///   [        | engine         | is in flight                        |        ]
+/// ```
+///
+/// Always `head <= tail <= capacity`. While a reception is in flight nothing moves but `head`, and never past `tail`.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Inbox {
+    head: usize,
+    tail: usize,
+    capacity: usize,
+    /// Length of what was granted to the kernel, from `tail` on; 0 if nothing is.
+    granted: usize,
+    /// One past the last byte ever filled.
+    high_water: usize,
+    moved_bytes: u64,
+}
+
+impl Inbox {
+    pub(crate) fn new(capacity: usize) -> Inbox {
+        Inbox { capacity, ..Inbox::default() }
+    }
+
+    /// What waits for the engine.
+    pub(crate) fn waiting(&self) -> Range<usize> {
+        self.head..self.tail
+    }
+
+    pub(crate) fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    /// True unless the kernel has a grant.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.granted == 0
+    }
+
+    pub(crate) fn high_water(&self) -> usize {
+        self.high_water
+    }
+
+    pub(crate) fn moved_bytes(&self) -> u64 {
+        self.moved_bytes
+    }
+
+    /// Releases the `n` oldest bytes.
+    pub(crate) fn consume(&mut self, n: usize) {
+        assert!(n <= self.tail - self.head, "consume of {n} bytes, {} wait", self.tail - self.head);
+        self.head += n;
+        self.begin_again();
+    }
+
+    /// Releases all that waits.
+    pub(crate) fn discard(&mut self) {
+        self.head = self.tail;
+        self.begin_again();
+    }
+
+    fn begin_again(&mut self) {
+        if self.head == self.tail && self.granted == 0 {
+            (self.head, self.tail) = (0, 0);
+        }
+    }
+
+    /// Grants the kernel all the room behind what waits; nothing if there is none, or it has a grant already.
+    pub(crate) fn grant(&mut self) -> Option<Range<usize>> {
+        if self.granted > 0 || self.tail == self.capacity {
+            return None;
+        }
+        self.granted = self.capacity - self.tail;
+        Some(self.tail..self.capacity)
+    }
+
+    /// The kernel is done with its grant and has filled `n` bytes of it.
+    pub(crate) fn filled(&mut self, n: usize) {
+        assert!(n <= self.granted, "{n} bytes received, {} granted", self.granted);
+        self.granted = 0;
+        self.tail += n;
+        self.high_water = self.high_water.max(self.tail);
+        self.begin_again();
+    }
+
+    /// What has to move to the front so that the record under way has room for its rest; `waiting` is what waits.
+    /// Nothing while the kernel has a grant.
+    pub(crate) fn must_move(&self, waiting: &[u8]) -> bool {
+        self.granted == 0 && self.head > 0 && self.capacity - self.tail < missing(waiting)
+    }
+
+    /// What waited now lies at the front.
+    pub(crate) fn moved(&mut self) {
+        assert!(self.granted == 0, "what waits moved under a reception");
+        let len = self.tail - self.head;
+        (self.head, self.tail) = (0, len);
+        // usize is at most 64 bits wide on every platform there is.
+        self.moved_bytes += len as u64;
+    }
+}
+
+/// Room needed so that the oldest record in `waiting` can become whole (bytes). What lies there may also be the rest of
+/// an opened record, and its "header" any bytes: so the answer is only where a move is worth while.
+fn missing(waiting: &[u8]) -> usize {
+    let whole = match waiting.first_chunk::<HEADER>() {
+        Some(&[_, _, _, high, low]) => HEADER + usize::from(u16::from_be_bytes([high, low])),
+        None => MAX_RECORD_IN,
+    };
+    let least = usize::from(waiting.len() < MAX_RECORD_IN);
+    whole.min(MAX_RECORD_IN).saturating_sub(waiting.len()).max(least)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kernel_fills_behind_what_waits_and_the_reader_catches_up() {
+        let mut inbox = Inbox::new(100);
+        assert_eq!(inbox.grant(), Some(0..100));
+        assert_eq!(inbox.grant(), None, "one at a time");
+        inbox.filled(30);
+        assert_eq!(inbox.grant(), Some(30..100));
+        inbox.consume(30);
+        assert_eq!(inbox.waiting(), 30..30, "it stays in place under a grant");
+        inbox.filled(5);
+        assert_eq!(inbox.waiting(), 30..35);
+        inbox.consume(5);
+        assert_eq!(inbox.waiting(), 0..0, "and begins again without one");
+    }
+
+    #[test]
+    fn a_full_inbox_grants_nothing_until_something_is_consumed() {
+        let mut inbox = Inbox::new(10);
+        inbox.grant();
+        inbox.filled(10);
+        assert_eq!(inbox.grant(), None);
+        inbox.consume(9);
+        assert_eq!(inbox.grant(), None, "a move comes first");
+        assert!(inbox.must_move(b"x"));
+        inbox.moved();
+        assert_eq!(inbox.grant(), Some(1..10));
+        assert_eq!(inbox.moved_bytes(), 1);
+        assert!(!inbox.must_move(b"x"), "not under a grant");
+    }
+
+    #[test]
+    fn an_empty_reception_gives_the_grant_back() {
+        let mut inbox = Inbox::new(10);
+        inbox.grant();
+        inbox.filled(0);
+        assert_eq!(inbox.grant(), Some(0..10));
+    }
+
+    #[test]
+    fn missing_is_the_rest_of_the_record_under_way() {
+        assert_eq!(missing(b""), MAX_RECORD_IN);
+        assert_eq!(missing(b"\x17\x03\x03\x01\x00"), 256);
+        assert_eq!(missing(b"\0\0\0\0\0opened"), 1, "room for the next");
+        assert_eq!(missing(&[0xff; MAX_RECORD_IN + 1]), 0);
+    }
+
+    #[test]
+    #[should_panic(expected = "11 bytes received, 10 granted")]
+    fn more_than_was_granted_cannot_have_come() {
+        let mut inbox = Inbox::new(10);
+        inbox.grant();
+        inbox.filled(11);
+    }
+}

@@ -1,0 +1,306 @@
+//! Slots: the ciphertext memory of connections, owned by the driver.
+
+use std::cell::{Cell, RefCell};
+use std::io;
+use std::net::SocketAddr;
+use std::ops::Range;
+use std::ptr::NonNull;
+use std::rc::Rc;
+
+#[expect(unsafe_code, reason = "writes into memory that is about to be the kernel's")]
+mod address;
+#[expect(unsafe_code, reason = "makes the references to a slot's bytes")]
+mod backend;
+mod inbox;
+mod map;
+#[expect(unsafe_code, reason = "maps memory, part of which the kernel writes to")]
+mod memory;
+mod outbox;
+
+pub use backend::FdBackend;
+use inbox::Inbox;
+use map::{OwnershipMap, Port};
+use memory::{Lease, Mapping};
+use outbox::Outbox;
+
+/// Slots begin at multiples of this (bytes).
+const PAGE: usize = 4096;
+
+/// Bytes that the kernel may have until the operation they are given to is complete. Made here only.
+#[derive(Debug)]
+pub(crate) struct Grant {
+    bytes: NonNull<[u8]>,
+}
+
+impl Grant {
+    pub(crate) fn pointer(&self) -> *mut u8 {
+        self.bytes.as_ptr().cast()
+    }
+
+    /// Length (bytes), as an operation has it.
+    pub(crate) fn len(&self) -> u32 {
+        u32::try_from(self.bytes.len()).unwrap_or(u32::MAX)
+    }
+}
+
+/// How the slots of a driver stand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SlotCount {
+    /// Slots that nobody has.
+    pub home: usize,
+    /// Slots of connections, or waiting for operations of connections that are no more.
+    pub lent: usize,
+}
+
+/// All slots of one driver.
+#[derive(Debug)]
+pub(crate) struct Slab {
+    memory: Mapping,
+    slots: Box<[SlotState]>,
+    home: RefCell<Vec<u32>>,
+    map: RefCell<OwnershipMap>,
+    inbound: usize,
+    stride: usize,
+}
+
+#[derive(Debug)]
+struct SlotState {
+    inbox: Cell<Inbox>,
+    outbox: Cell<Outbox>,
+    ended: Cell<bool>,
+    /// Who keeps it from going home.
+    backend: Cell<bool>,
+    driver: Cell<bool>,
+}
+
+impl Slab {
+    /// Memory for `slots` connections of `inbound` and `outbound` bytes each; address space only, until it is used.
+    pub(crate) fn new(slots: usize, inbound: usize, outbound: usize) -> io::Result<Slab> {
+        let stride = (inbound + outbound).next_multiple_of(PAGE);
+        let all = stride.checked_mul(slots).ok_or(io::ErrorKind::OutOfMemory)?;
+        let state = || SlotState {
+            inbox: Cell::new(Inbox::new(inbound)),
+            outbox: Cell::new(Outbox::new(outbound)),
+            ended: Cell::new(false),
+            backend: Cell::new(false),
+            driver: Cell::new(false),
+        };
+        let names = 0..u32::try_from(slots).unwrap_or(u32::MAX);
+        Ok(Slab {
+            memory: Mapping::new(all)?,
+            slots: (0..slots).map(|_| state()).collect(),
+            home: RefCell::new(names.rev().collect()),
+            map: RefCell::new(OwnershipMap::new(slots)),
+            inbound,
+            stride,
+        })
+    }
+
+    pub(crate) fn count(&self) -> SlotCount {
+        let home = self.home.borrow().len();
+        SlotCount { home, lent: self.slots.len() - home }
+    }
+
+    /// A slot and its backend; nothing if none is at home. The driver gives it back by [`release`](Self::release).
+    pub(crate) fn lend(self: &Rc<Self>) -> Option<(u32, FdBackend)> {
+        let slot = self.home.borrow_mut().pop()?;
+        let state = self.state(slot);
+        self.map.borrow_mut().lend(slot as usize);
+        state.backend.set(true);
+        state.driver.set(true);
+        // SAFETY: R1: the slot was at home, where no lease of it is; it goes home only when its backend is gone.
+        let lease = unsafe { Lease::new() };
+        Some((slot, FdBackend::new(Rc::clone(self), slot, lease)))
+    }
+
+    /// The driver is done with a slot: all its operations are complete. It goes home when its backend is gone, too.
+    pub(crate) fn release(&self, slot: u32) {
+        let state = self.state(slot);
+        assert!(
+            state.inbox.get().is_whole() && state.outbox.get().is_whole(),
+            "slot {slot} is released under an operation"
+        );
+        state.driver.set(false);
+        self.go_home(slot);
+    }
+
+    fn backend_is_gone(&self, slot: u32) {
+        self.state(slot).backend.set(false);
+        self.go_home(slot);
+    }
+
+    fn go_home(&self, slot: u32) {
+        let state = self.state(slot);
+        if state.backend.get() || state.driver.get() {
+            return;
+        }
+        let (inbox, outbox) = (state.inbox.get(), state.outbox.get());
+        let start = self.start(slot);
+        let (inbound, outbound) = (start, start + self.inbound);
+        for used in [inbound..inbound + inbox.high_water(), outbound..outbound + outbox.high_water()] {
+            // SAFETY: R1: the one lease is gone; R3: the driver released the slot, which it does when no operation is left.
+            unsafe { self.memory.wipe(&used) };
+        }
+        state.inbox.set(Inbox::new(inbox.capacity()));
+        state.outbox.set(Outbox::new(outbox.capacity()));
+        state.ended.set(false);
+        self.map.borrow_mut().home(slot as usize);
+        self.home.borrow_mut().push(slot);
+    }
+
+    /// Room for the kernel to receive into, until [`received`](Self::received).
+    pub(crate) fn grant_input(&self, slot: u32) -> Option<Grant> {
+        let range = update(&self.state(slot).inbox, Inbox::grant)?;
+        Some(self.grant(slot, Port::In, self.start(slot), range))
+    }
+
+    /// The reception is complete and brought `n` bytes.
+    pub(crate) fn received(&self, slot: u32, n: usize) {
+        self.map.borrow_mut().back(slot as usize, Port::In);
+        update(&self.state(slot).inbox, |inbox| inbox.filled(n));
+    }
+
+    /// Nothing will come any more.
+    pub(crate) fn end_input(&self, slot: u32) {
+        self.state(slot).ended.set(true);
+    }
+
+    /// Throws away what waits for an engine that is no more.
+    pub(crate) fn discard_input(&self, slot: u32) {
+        update(&self.state(slot).inbox, Inbox::discard);
+    }
+
+    /// What the kernel shall send next, until [`sent`](Self::sent).
+    pub(crate) fn grant_output(&self, slot: u32) -> Option<Grant> {
+        let range = update(&self.state(slot).outbox, Outbox::grant)?;
+        Some(self.grant(slot, Port::Out, self.start(slot) + self.inbound, range))
+    }
+
+    /// The sending is complete and took `n` bytes.
+    pub(crate) fn sent(&self, slot: u32, n: usize) {
+        self.map.borrow_mut().back(slot as usize, Port::Out);
+        update(&self.state(slot).outbox, |outbox| outbox.sent(n));
+    }
+
+    /// The peer takes nothing more: output, now and later, is thrown away.
+    pub(crate) fn sink_output(&self, slot: u32) {
+        update(&self.state(slot).outbox, Outbox::become_sink);
+    }
+
+    /// Bytes that wait to be sent.
+    pub(crate) fn unsent(&self, slot: u32) -> usize {
+        self.state(slot).outbox.get().len()
+    }
+
+    /// Whether somebody found too little room for output since this was asked last.
+    pub(crate) fn take_starved(&self, slot: u32) -> bool {
+        update(&self.state(slot).outbox, Outbox::take_starved)
+    }
+
+    /// Lays `address` into the room for input, for a connect operation to read until [`received`](Self::received).
+    pub(crate) fn grant_address(&self, slot: u32, address: &SocketAddr) -> Option<(Grant, u32)> {
+        let grant = self.grant_input(slot)?;
+        // The kernel has the whole grant only from the operation on.
+        let len = address::write(&grant, address);
+        Some((grant, len))
+    }
+
+    fn grant(&self, slot: u32, port: Port, base: usize, range: Range<usize>) -> Grant {
+        let range = base + range.start..base + range.end;
+        self.map.borrow_mut().grant(slot as usize, port, &range);
+        Grant { bytes: self.memory.at(&range) }
+    }
+
+    fn start(&self, slot: u32) -> usize {
+        slot as usize * self.stride
+    }
+
+    fn state(&self, slot: u32) -> &SlotState {
+        &self.slots[slot as usize]
+    }
+}
+
+fn update<T: Copy, R>(cell: &Cell<T>, change: impl FnOnce(&mut T) -> R) -> R {
+    let mut value = cell.get();
+    let result = change(&mut value);
+    cell.set(value);
+    result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use arenatls_engine::Backend as _;
+
+    fn slab() -> Rc<Slab> {
+        Rc::new(Slab::new(3, 20_000, 20_000).unwrap())
+    }
+
+    #[test]
+    fn slots_go_home_when_the_last_who_has_them_lets_go() {
+        let slab = slab();
+        let (one, backend) = slab.lend().unwrap();
+        let (two, other) = slab.lend().unwrap();
+        assert_eq!(slab.count(), SlotCount { home: 1, lent: 2 });
+        drop(backend);
+        slab.release(two);
+        assert_eq!(slab.count().home, 1, "each is still held by one");
+        slab.release(one);
+        drop(other);
+        assert_eq!(slab.count(), SlotCount { home: 3, lent: 0 });
+    }
+
+    #[test]
+    fn no_more_are_lent_than_there_are() {
+        let slab = slab();
+        let all: Vec<_> = std::iter::from_fn(|| slab.lend()).collect();
+        assert_eq!(all.len(), 3);
+    }
+
+    #[test]
+    fn r3_a_slot_comes_home_zeroed() {
+        let slab = slab();
+        for _ in 0..2 {
+            let (slot, mut backend) = slab.lend().unwrap();
+            let room = backend.room(100);
+            assert!(room.iter().all(|byte| *byte == 0));
+            room[..100].fill(7);
+            backend.commit(100);
+            drop(backend);
+            slab.release(slot);
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "released under an operation")]
+    fn r3_a_slot_under_an_operation_is_not_released() {
+        let slab = slab();
+        let (slot, _backend) = slab.lend().unwrap();
+        let _grant = slab.grant_input(slot).unwrap();
+        slab.release(slot);
+    }
+
+    #[test]
+    fn r2_grants_and_slices_do_not_meet() {
+        let slab = slab();
+        let mut spans = Vec::new();
+        for _ in 0..3 {
+            let (slot, mut backend) = slab.lend().unwrap();
+            let input = slab.grant_input(slot).unwrap();
+            slab.received(slot, 100);
+            let more = slab.grant_input(slot).unwrap();
+            let room = backend.room(50).as_ptr() as usize;
+            backend.commit(50);
+            let output = slab.grant_output(slot).unwrap();
+            assert_eq!((input.len(), more.len(), output.len()), (20_000, 19_900, 50));
+            assert_eq!(output.pointer() as usize, room);
+            spans.push((backend.input().as_ptr() as usize, 100));
+            spans.push((more.pointer() as usize, 19_900));
+            spans.push((room, 50));
+            spans.push((backend.room(1).as_ptr() as usize, 19_950));
+            std::mem::forget(backend);
+        }
+        spans.sort_unstable();
+        assert!(spans.windows(2).all(|two| two[0].0 + two[0].1 <= two[1].0), "{spans:?}");
+    }
+}

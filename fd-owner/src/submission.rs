@@ -1,0 +1,258 @@
+//! The ring: operations in, completions out.
+
+use std::io;
+use std::os::fd::{AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
+use std::rc::Rc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use io_uring::types::{CancelBuilder, Fd, SubmitArgs, Timespec};
+use io_uring::{Builder, IoUring, cqueue, opcode, squeue};
+
+use crate::config::LONGEST;
+use crate::slot::{Grant, Slab};
+use crate::token::{Kind, Token};
+
+/// `IORING_RECVSEND_POLL_FIRST` of `linux/io_uring.h`: wait for the socket before trying it.
+const POLL_FIRST: u16 = 1;
+/// How long a ring that is dropped waits for its operations.
+const DRAIN: Duration = Duration::from_secs(2);
+
+/// Rings whose operations could not be waited for, with the slots that were left to them.
+static LEAKED: AtomicUsize = AtomicUsize::new(0);
+
+/// How many rings of this process were dropped and could not wait for their operations; the memory of their slots is
+/// never freed.
+pub fn leaked_rings() -> usize {
+    LEAKED.load(Ordering::Relaxed)
+}
+
+/// No room in the submission queue, even after what it held was submitted. The operation was not taken.
+#[derive(Debug)]
+pub(crate) struct Full;
+
+/// What the kernel says of an operation.
+#[derive(Debug)]
+pub(crate) struct Completion {
+    pub(crate) token: Token,
+    /// As the system call would give it, errors negative.
+    pub(crate) result: i32,
+    flags: u32,
+}
+
+impl Completion {
+    /// True if the operation goes on, and there will be another completion of it.
+    pub(crate) fn more(&self) -> bool {
+        cqueue::more(self.flags)
+    }
+
+    /// True if there is more to receive already.
+    pub(crate) fn nonempty(&self) -> bool {
+        cqueue::sock_nonempty(self.flags)
+    }
+
+    /// The socket that was accepted. Once a completion.
+    pub(crate) fn take_socket(&mut self) -> Option<OwnedFd> {
+        if self.token.kind != Kind::Accept || self.result < 0 {
+            return None;
+        }
+        let fd = std::mem::replace(&mut self.result, -libc::ECANCELED);
+        // SAFETY: R4: the result of a successful accept is a descriptor that nobody else knows of, and it is taken once.
+        Some(unsafe { OwnedFd::from_raw_fd(fd) })
+    }
+}
+
+/// A ring, the memory its operations may use, and a count of those the kernel has.
+pub(crate) struct Ring {
+    // Dropped in this order: the ring first, then the memory.
+    uring: IoUring,
+    slab: Rc<Slab>,
+    /// Operations that the kernel has, or will have by the next entry.
+    in_flight: usize,
+    setup: &'static str,
+}
+
+type Setup = fn(&mut Builder);
+
+/// Ways to set a ring up, best first.
+const SETUPS: [(&str, Setup); 4] = [
+    ("SINGLE_ISSUER | DEFER_TASKRUN", |b| {
+        b.setup_single_issuer().setup_defer_taskrun();
+    }),
+    ("SINGLE_ISSUER | COOP_TASKRUN", |b| {
+        b.setup_single_issuer().setup_coop_taskrun();
+    }),
+    ("COOP_TASKRUN", |b| {
+        b.setup_coop_taskrun();
+    }),
+    ("none", |_| ()),
+];
+
+impl Ring {
+    /// A ring of `entries` submissions and `completions`, set up in the best way this kernel knows.
+    pub(crate) fn new(entries: u32, completions: u32, slab: Rc<Slab>) -> io::Result<Ring> {
+        let mut last = io::ErrorKind::Unsupported.into();
+        for (setup, flags) in SETUPS {
+            let mut builder = IoUring::builder();
+            builder.setup_clamp().setup_cqsize(completions);
+            flags(&mut builder);
+            match builder.build(entries) {
+                Ok(uring) => return Ok(Ring { uring, slab, in_flight: 0, setup }),
+                Err(error) => last = error,
+            }
+        }
+        Err(last)
+    }
+
+    /// The flags that the ring was made with.
+    pub(crate) fn setup(&self) -> &'static str {
+        self.setup
+    }
+
+    pub(crate) fn slab(&self) -> &Rc<Slab> {
+        &self.slab
+    }
+
+    /// Whether waiting can have a time limit (`IORING_FEAT_EXT_ARG`) and no completion is ever lost
+    /// (`IORING_FEAT_NODROP`).
+    pub(crate) fn is_usable(&self) -> bool {
+        self.uring.params().is_feature_ext_arg() && self.uring.params().is_feature_nodrop()
+    }
+
+    pub(crate) fn accept(&mut self, fd: BorrowedFd<'_>, multishot: bool, token: Token) -> Result<(), Full> {
+        let (fd, flags) = (Fd(fd.as_raw_fd()), libc::SOCK_CLOEXEC);
+        let entry = if multishot {
+            opcode::AcceptMulti::new(fd).flags(flags).build()
+        } else {
+            opcode::Accept::new(fd, std::ptr::null_mut(), std::ptr::null_mut()).flags(flags).build()
+        };
+        self.push(entry, token)
+    }
+
+    pub(crate) fn connect(&mut self, fd: BorrowedFd<'_>, to: &(Grant, u32), token: Token) -> Result<(), Full> {
+        let (grant, len) = to;
+        self.push(opcode::Connect::new(Fd(fd.as_raw_fd()), grant.pointer().cast(), *len).build(), token)
+    }
+
+    pub(crate) fn recv(
+        &mut self,
+        fd: BorrowedFd<'_>,
+        grant: &Grant,
+        poll_first: bool,
+        token: Token,
+    ) -> Result<(), Full> {
+        let hint = if poll_first { POLL_FIRST } else { 0 };
+        self.push(opcode::Recv::new(Fd(fd.as_raw_fd()), grant.pointer(), grant.len()).ioprio(hint).build(), token)
+    }
+
+    pub(crate) fn send(
+        &mut self,
+        fd: BorrowedFd<'_>,
+        grant: &Grant,
+        poll_first: bool,
+        token: Token,
+    ) -> Result<(), Full> {
+        let hint = if poll_first { POLL_FIRST } else { 0 };
+        let send = opcode::Send::new(Fd(fd.as_raw_fd()), grant.pointer(), grant.len());
+        self.push(send.flags(libc::MSG_NOSIGNAL).ioprio(hint).build(), token)
+    }
+
+    /// Waits until `fd` can be read.
+    pub(crate) fn poll_in(&mut self, fd: BorrowedFd<'_>, token: Token) -> Result<(), Full> {
+        let events = u32::from(libc::POLLIN.unsigned_abs());
+        self.push(opcode::PollAdd::new(Fd(fd.as_raw_fd()), events).build(), token)
+    }
+
+    /// Cancels the operation `victim`, under the name `token`. Both complete.
+    pub(crate) fn cancel(&mut self, victim: Token, token: Token) -> Result<(), Full> {
+        self.push(opcode::AsyncCancel::new(victim.encode()).build(), token)
+    }
+
+    fn push(&mut self, entry: squeue::Entry, token: Token) -> Result<(), Full> {
+        let entry = entry.user_data(token.encode());
+        if self.try_push(&entry) {
+            return Ok(());
+        }
+        // A refusal (EBUSY: completions have to be taken first) shows in that there still is no room.
+        let _ = self.uring.submit();
+        if self.try_push(&entry) { Ok(()) } else { Err(Full) }
+    }
+
+    fn try_push(&mut self, entry: &squeue::Entry) -> bool {
+        // SAFETY: R3: what the operation points to is a grant's, whose slot stays until the operation is complete, in
+        // memory that `slab` keeps until `in_flight` is 0 (see `drop`); or it points to nothing. R5: the descriptor stays
+        // open until then.
+        let pushed = unsafe { self.uring.submission().push(entry) }.is_ok();
+        self.in_flight += usize::from(pushed);
+        pushed
+    }
+
+    /// Submits what was pushed, and waits for a completion for at most `limit`; for ever without one.
+    pub(crate) fn enter(&mut self, limit: Option<Duration>) -> io::Result<()> {
+        let entered = match limit {
+            Some(limit) => {
+                let limit = limit.min(LONGEST);
+                let time = Timespec::new().sec(limit.as_secs()).nsec(limit.subsec_nanos());
+                self.uring.submitter().submit_with_args(1, &SubmitArgs::new().timespec(&time))
+            }
+            None => self.uring.submitter().submit_and_wait(1),
+        };
+        match entered.map_err(|error| (error.raw_os_error(), error)) {
+            Ok(_) => Ok(()),
+            // The time is over; a signal; completions have to be taken first; memory is short for now.
+            Err((Some(libc::ETIME | libc::EINTR | libc::EBUSY | libc::EAGAIN), _)) => Ok(()),
+            Err((_, error)) => Err(error),
+        }
+    }
+
+    /// Whether there is a completion to take.
+    pub(crate) fn has_completions(&mut self) -> bool {
+        !self.uring.completion().is_empty()
+    }
+
+    /// The next completion.
+    pub(crate) fn next(&mut self) -> Option<Completion> {
+        let entry = self.uring.completion().next()?;
+        let token = Token::decode(entry.user_data());
+        let completion = Completion { token, result: entry.result(), flags: entry.flags() };
+        if !completion.more() {
+            self.in_flight = self.in_flight.saturating_sub(1);
+        }
+        Some(completion)
+    }
+
+    /// Cancels everything and waits until the kernel has nothing any more. False if that does not come to pass.
+    fn drain(&mut self) -> bool {
+        let deadline = Instant::now() + DRAIN;
+        let all = opcode::AsyncCancel2::new(CancelBuilder::any()).build();
+        let mut cancelled = false;
+        while self.in_flight > 0 {
+            cancelled =
+                cancelled || self.push(all.clone(), Token { kind: Kind::Other, index: 0, generation: 0 }).is_ok();
+            if self.enter(Some(Duration::from_millis(10))).is_err() || Instant::now() > deadline {
+                return false;
+            }
+            while let Some(mut completion) = self.next() {
+                drop(completion.take_socket());
+            }
+        }
+        true
+    }
+}
+
+impl Drop for Ring {
+    /// The kernel may write to the memory until the last operation is complete: if that cannot be waited for, it is
+    /// leaked (R3).
+    fn drop(&mut self) {
+        if !self.drain() {
+            LEAKED.fetch_add(1, Ordering::Relaxed);
+            std::mem::forget(Rc::clone(&self.slab));
+        }
+    }
+}
+
+impl std::fmt::Debug for Ring {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Ring").field("setup", &self.setup).field("in_flight", &self.in_flight).finish_non_exhaustive()
+    }
+}
