@@ -84,14 +84,7 @@ impl Run {
                     self.arrive(&record);
                 }
             }
-            Step::Forged(outer, inner, at, flip) => {
-                let Some(forger) = &mut self.world.forger else { return };
-                let mut record = forger.inner(*outer, inner);
-                let at = usize::from(*at) % record.len();
-                record[at] ^= flip;
-                self.tainted = true;
-                self.arrive(&record);
-            }
+            Step::Forged(outer, inner, at, flip) => self.forged(*outer, inner, *at, *flip),
             Step::Write(len) => self.write(usize::from(*len)),
             Step::Fill => {
                 for len in [16_384, 500, 1] {
@@ -135,13 +128,38 @@ impl Run {
         let forger = self.world.forger.as_mut()?;
         let record = if kind == DATA { forger.data(plain) } else { forger.record(kind, plain) };
         let (kind, plain) = if forger.is_13() { without_padding(kind, plain) } else { (kind, plain) };
-        if kind == HANDSHAKE && matches!(plain, [24, 0, 0, 1, 0 | 1]) && forger.is_13() {
-            forger.next_generation();
-        }
+        self.note(kind, plain);
+        Some(record)
+    }
+
+    /// What an authentic record holds.
+    fn note(&mut self, kind: u8, plain: &[u8]) {
         if kind == DATA && !self.tainted {
             self.sent.extend(plain);
         }
-        Some(record)
+        if let Some(forger) = &mut self.world.forger
+            && forger.is_13()
+            && kind == HANDSHAKE
+            && matches!(plain, [24, 0, 0, 1, 0 | 1])
+        {
+            forger.next_generation();
+        }
+    }
+
+    fn forged(&mut self, outer: u8, inner: &[u8], at: u16, flip: u8) {
+        let Some(forger) = &mut self.world.forger else { return };
+        let mut record = forger.inner(outer, inner);
+        let at = usize::from(at) % record.len();
+        record[at] ^= flip;
+        match (flip, forger.is_13()) {
+            (0, false) => self.note(outer, inner),
+            (0, true) if outer == DATA => {
+                let (kind, plain) = without_padding(0, inner);
+                self.note(kind, plain);
+            }
+            _ => self.tainted = true,
+        }
+        self.arrive(&record);
     }
 
     fn arrive(&mut self, mut bytes: &[u8]) {
@@ -195,7 +213,6 @@ impl Run {
         let wire = take_output(&mut self.world.victim);
         if self.world.ear.is_some() {
             self.hear(&wire);
-            assert_eq!(self.left, self.accepted, "what is accepted is ciphertext at once");
         } else {
             feed(&mut self.world.peer, &wire);
         }
@@ -219,6 +236,7 @@ impl Run {
             wire = rest;
         }
         assert!(wire.is_empty(), "whole records");
+        assert_eq!(self.left, self.accepted, "what is accepted is ciphertext at once");
     }
 
     fn open_in(&mut self, kind: u8, plain: &[u8]) {
@@ -245,7 +263,6 @@ impl Run {
                 assert_eq!(needed, Some(*n));
                 self.accepted += len;
                 self.hear(&out[..*n]);
-                assert_eq!(self.left, self.accepted);
             }
             _ => assert!(out.iter().all(|b| *b == 0xee) || self.world.victim.state() == State::Failed),
         }

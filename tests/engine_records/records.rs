@@ -333,14 +333,14 @@ fn what_is_left_stays_where_it_is_while_more_arrives() {
 }
 
 #[test]
-fn lent_bytes_may_be_changed_and_forgotten() {
+fn lent_bytes_may_be_changed_and_put_back() {
     each(&Options::default(), |live, _, _| {
         let record = live.forger.data(b"lend");
         arenatls_rig::pair::feed(live.victim(), &record);
         match live.victim().poll_event() {
             Ok(Some(Event::Plaintext(mut lent))) => {
                 lent.reverse();
-                std::mem::forget(lent);
+                lent.consume(0);
             }
             other => panic!("{other:?}"),
         }

@@ -20,30 +20,48 @@ pub enum Event<'a> {
     Truncated,
 }
 
-/// Plaintext of one record, lent where the backend received it. Dropping it consumes it all; [`consume`](Self::consume)
-/// keeps the rest for the next poll.
+/// Plaintext of one record, lent where the backend received it. It counts as read, to its end, unless
+/// [`consume`](Self::consume) says how far it was; the memory is the backend's again at the next call on the connection.
+///
+/// It has no destructor, so the connection is free after its last use:
+///
+/// ```
+/// # use arenatls_engine::{Backend, Connection, Error, Event};
+/// # fn on_bytes(_: &[u8]) {}
+/// fn turn<B: Backend>(connection: &mut Connection<B>) -> Result<(), Error> {
+///     while let Some(event) = connection.poll_event()? {
+///         match event {
+///             Event::Plaintext(bytes) => {
+///                 on_bytes(&bytes);
+///                 let _ = connection.write(b"thank you")?;
+///             }
+///             Event::PeerClosed => {
+///                 let _ = connection.close()?;
+///             }
+///             _ => {}
+///         }
+///     }
+///     Ok(())
+/// }
+/// ```
 pub struct Received<'a> {
     data: &'a mut [u8],
     lent: &'a mut Lent,
-    taken: usize,
 }
 
 impl<'a> Received<'a> {
     pub(super) fn new(data: &'a mut [u8], lent: &'a mut Lent) -> Received<'a> {
-        let taken = data.len();
-        Received { data, lent, taken }
+        // Taken, unless `consume` says otherwise: no destructor, so that the borrow ends with the last use.
+        lent.offset += data.len();
+        lent.len -= data.len();
+        Received { data, lent }
     }
 
-    /// Consumes the first `n` bytes (all, if there are fewer); what is left is lent again by the next poll.
-    pub fn consume(mut self, n: usize) {
-        self.taken = n.min(self.data.len());
-    }
-}
-
-impl Drop for Received<'_> {
-    fn drop(&mut self) {
-        self.lent.offset += self.taken;
-        self.lent.len -= self.taken;
+    /// Consumes only the first `n` bytes (all, if there are fewer); what is left is lent again by the next poll.
+    pub fn consume(self, n: usize) {
+        let left = self.data.len().saturating_sub(n);
+        self.lent.offset -= left;
+        self.lent.len += left;
     }
 }
 

@@ -70,7 +70,7 @@ pub enum Role<'a> {
 ///             }
 ///             DriverEvent::Plaintext(id) => {
 ///                 if let Some(bytes) = driver.plaintext(id) {
-///                     println!("{} bytes", bytes.len()); // lent where they lie, consumed when dropped
+///                     println!("{} bytes", bytes.len()); // lent where they lie, and read with that
 ///                 }
 ///             }
 ///             DriverEvent::PeerClosed(id) => driver.close(id)?,
