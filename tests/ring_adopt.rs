@@ -1,7 +1,5 @@
 //! Sockets that were connected elsewhere, and connections that are not where they belong.
 
-mod ring_support;
-
 use std::io::Write as _;
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
@@ -11,7 +9,7 @@ use std::time::{Duration, Instant};
 use arenatls::Progress;
 use arenatls::openssl::ssl::{Ssl, SslContext, SslStream};
 use arenatls_fd_owner::{CloseReason, Config, ConnectionId, DriverEvent, RingDriver, Role};
-use ring_support::{App, Told, WATCHDOG, all_home, contexts, driver, pattern, poll, reasons, run_out, run_until};
+use arenatls_rig::ring::{App, Told, WATCHDOG, all_home, contexts, driver, pattern, poll, reasons, run_out, run_until};
 
 /// Both ends of one connection, over a pair of sockets that are not even TCP's.
 fn joined(driver: &mut RingDriver, client: &SslContext, server: &SslContext) -> (ConnectionId, ConnectionId) {

@@ -1,7 +1,5 @@
 //! How connections end, well and badly, and how long that takes.
 
-mod ring_support;
-
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::thread;
@@ -10,11 +8,11 @@ use std::time::{Duration, Instant};
 use arenatls::Progress;
 use arenatls::openssl::ssl::{ShutdownState, Ssl, SslContext, SslStream};
 use arenatls_fd_owner::{CloseReason, Config, DriverEvent, RingDriver};
-use arenatls_rig::wire::Hello;
-use ring_support::{
+use arenatls_rig::ring::{
     App, Echo, Server, Source, Told, client, contexts, driver, pattern, read_to_end, reasons, run_out, small_buffers,
     tcp,
 };
+use arenatls_rig::wire::Hello;
 
 const SHORT: Duration = Duration::from_millis(150);
 /// A loaded machine is late, and a deadline that does not hold is later.
@@ -117,7 +115,7 @@ fn a_client_that_does_not_read_gets_its_data_through_in_100_of_100_runs() {
 /// Reads slowly to a clean end. It has sent tickets, which nobody reads.
 fn slow_server(listener: &TcpListener, context: &SslContext) -> Vec<u8> {
     let (socket, _) = listener.accept().unwrap();
-    socket.set_read_timeout(Some(ring_support::WATCHDOG)).unwrap();
+    socket.set_read_timeout(Some(arenatls_rig::ring::WATCHDOG)).unwrap();
     let mut stream = SslStream::new(Ssl::new(context).unwrap(), socket).unwrap();
     stream.accept().unwrap();
     // The client is done, and gone if it can, before anything is read.
@@ -149,7 +147,6 @@ impl App for SlowReader {
                 let bytes = driver.plaintext(id).unwrap();
                 self.wrong |= *bytes != pattern(self.got, bytes.len());
                 self.got += bytes.len();
-                drop(bytes);
                 thread::sleep(Duration::from_micros(500));
             }
             DriverEvent::PeerClosed(id) => {
@@ -312,7 +309,7 @@ fn r3_a_driver_that_is_dropped_leaves_nothing_behind() {
     driver.listen(listener.into(), server_context, arenatls::Options::default()).unwrap();
     let clients = thread::spawn(move || (0..30).map(|_| client(address, &client_context)).collect::<Vec<_>>());
     let mut log = Vec::new();
-    ring_support::run_until(&mut driver, &mut Echo::new(50), &mut log, |log| {
+    arenatls_rig::ring::run_until(&mut driver, &mut Echo::new(50), &mut log, |log| {
         log.iter().filter(|told| matches!(told, Told::HandshakeComplete(_))).count() == 30
     });
     let mut clients = clients.join().unwrap();

@@ -1,12 +1,10 @@
 //! The driver against stock clients and servers.
 
-mod ring_support;
-
 use std::io::{Read as _, Write as _};
 use std::time::Instant;
 
 use arenatls_fd_owner::{CloseReason, Config};
-use ring_support::{Server, Told, client, contexts, pattern};
+use arenatls_rig::ring::{Server, Told, client, contexts, pattern};
 
 #[test]
 fn what_is_sent_comes_back() {

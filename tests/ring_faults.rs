@@ -1,8 +1,6 @@
 //! A random schedule of faults over hundreds of connections, by a seed: `RING_SEED=7 cargo test --test ring_faults`
 //! replays one. Everything happens in one thread, so that nothing but the kernel's timing differs from run to run.
 
-mod ring_support;
-
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
@@ -10,7 +8,7 @@ use std::time::{Duration, Instant};
 use arenatls::Options;
 use arenatls::openssl::ssl::{ErrorCode, ShutdownState, Ssl, SslContext, SslStream};
 use arenatls_fd_owner::{Config, ConnectionId, RingDriver};
-use ring_support::{Echo, Told, WATCHDOG, all_home, contexts, driver, pattern, poll, reset_when_closed, run_out};
+use arenatls_rig::ring::{Echo, Told, WATCHDOG, all_home, contexts, driver, pattern, poll, reset_when_closed, run_out};
 
 /// Connections of one run.
 const TOTAL: usize = 300;
@@ -284,7 +282,7 @@ fn run(seed: u64, submissions: u32, completions: u32) {
     run.driver.stop_listening(id);
     run_out(&mut run.driver, &mut run.echo, &mut run.log);
     all_home(&run.driver);
-    let closed = ring_support::reasons(&run.log).len();
+    let closed = arenatls_rig::ring::reasons(&run.log).len();
     println!("seed {seed}: {} clean ends, {closed} connections in all, {:?}", run.clean, run.driver.slots());
     assert!(run.clean > TOTAL / 4, "{} of {TOTAL}", run.clean);
     assert!(!run.log.iter().any(|told| matches!(told, Told::AcceptFailed(_))));

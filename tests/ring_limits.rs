@@ -1,14 +1,12 @@
 //! Limits: tiny queues, few connections, small memory.
 
-mod ring_support;
-
 use std::io::{Read as _, Write as _};
 use std::thread;
 use std::time::Duration;
 
 use arenatls::openssl::ssl::SslContext;
 use arenatls_fd_owner::{CloseReason, Config, DriverError, DriverEvent, RingDriver};
-use ring_support::{Server, Told, client, contexts, driver, pattern, reasons};
+use arenatls_rig::ring::{Server, Told, client, contexts, driver, pattern, reasons};
 
 /// `clients` at a time, each with a few exchanges of its own bytes.
 fn exchange(server: &Server, context: &SslContext, clients: usize) {
@@ -77,7 +75,7 @@ fn the_least_memory_is_enough_and_output_is_bounded_by_it() {
     };
     let Some(server) = Server::start(config.clone(), server_context.clone(), move || flood) else { return };
     let mut stream = client(server.address, &client_context);
-    let got = ring_support::read_to_end(&mut stream);
+    let got = arenatls_rig::ring::read_to_end(&mut stream);
     assert!(got == pattern(0, got.len()) && got.len() >= 16_384, "{}", got.len());
     drop(stream);
     assert_eq!(reasons(&server.stop()), [CloseReason::Done]);
@@ -124,7 +122,7 @@ fn a_handle_is_stale_once_its_connection_is_no_more() {
             assert!(driver.plaintext(*old).is_none());
         }
         ids.push(id);
-        ring_support::run_out(&mut driver, &mut |_: &mut RingDriver, _: &DriverEvent| {}, &mut Vec::new());
+        arenatls_rig::ring::run_out(&mut driver, &mut |_: &mut RingDriver, _: &DriverEvent| {}, &mut Vec::new());
     }
 }
 
@@ -139,7 +137,7 @@ fn a_waker_ends_a_wait_from_another_thread() {
             // As often as one likes: it does not block.
             (0..100).for_each(|_| waker.wake());
         });
-        driver.turn(Some(ring_support::WATCHDOG)).unwrap();
+        driver.turn(Some(arenatls_rig::ring::WATCHDOG)).unwrap();
         other.join().unwrap();
     }
     waker.wake();

@@ -1,8 +1,6 @@
 //! In the steady state a request costs the driver's thread no call of the global allocator. Alone in its binary, because
 //! of its allocator.
 
-mod ring_support;
-
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::io::{Read as _, Write as _};
@@ -11,7 +9,7 @@ use std::thread;
 
 use arenatls::{Options, Progress, Protection};
 use arenatls_fd_owner::{Config, ConnectionId, DriverEvent, RingDriver};
-use ring_support::{client, contexts, driver};
+use arenatls_rig::ring::{client, contexts, driver};
 
 thread_local! {
     /// Calls made by this thread.
@@ -104,7 +102,7 @@ fn a_request_in_the_steady_state_allocates_nothing() {
                 after = Some(CALLS.get());
             }
         }
-        driver.turn(Some(ring_support::WATCHDOG)).unwrap();
+        driver.turn(Some(arenatls_rig::ring::WATCHDOG)).unwrap();
     }
     println!("{COUNTED} requests, {} calls of the allocator", after.unwrap() - before);
     assert_eq!(after.unwrap() - before, 0);

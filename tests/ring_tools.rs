@@ -1,7 +1,5 @@
 //! The driver against the `openssl` tool, both ways.
 
-mod ring_support;
-
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpListener;
 use std::path::PathBuf;
@@ -12,7 +10,7 @@ use arenatls::openssl::ssl::Ssl;
 use arenatls_fd_owner::{CloseReason, Config, DriverEvent, RingDriver};
 use arenatls_rig::contexts::{self, Terms};
 use arenatls_rig::identity::Authority;
-use ring_support::{Server, Told, WATCHDOG, driver, reasons, run_out};
+use arenatls_rig::ring::{Server, Told, WATCHDOG, driver, reasons, run_out};
 
 /// A process that does not outlive its test.
 struct Tool(Child);
@@ -133,7 +131,7 @@ fn curl_gets_an_answer_where_there_is_curl() {
     let context = contexts::server(&authority.server(), &Terms::default());
     let answer = |driver: &mut RingDriver, event: &DriverEvent| {
         if let DriverEvent::Plaintext(id) = *event {
-            drop(driver.plaintext(id));
+            let _ = driver.plaintext(id);
             let _ = driver.connection(id).unwrap().write(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello").unwrap();
         }
         if let DriverEvent::PeerClosed(id) = *event {

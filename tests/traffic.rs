@@ -1,6 +1,5 @@
 //! Data both ways, under every protection, version and suite.
 
-
 use arenatls::{Event, Options, Protection};
 use arenatls_rig::contexts::{self, Terms};
 use arenatls_rig::mode::{Direction, authority, engine_expected, for_each_mode, identity, usual_pool};
@@ -110,7 +109,6 @@ fn what_is_lent_may_be_written_over_in_place() {
             carry(&mut pair.client, &mut pair.server);
             let Ok(Some(Event::Plaintext(mut bytes))) = pair.server.poll_event() else { panic!("round {round}") };
             bytes.fill(0);
-            drop(bytes);
             assert_eq!(events(&mut pair.server).unwrap(), [Seen::Plaintext(b"next".to_vec())]);
         }
     });

@@ -8,5 +8,7 @@ pub mod mode;
 pub mod native;
 pub mod ownership;
 pub mod pair;
+#[cfg(target_os = "linux")]
+pub mod ring;
 pub mod stock;
 pub mod wire;

@@ -1,5 +1,4 @@
 //! An echo server on a ring in a thread of its own, and plain OpenSSL clients for it.
-#![allow(dead_code, clippy::allow_attributes, reason = "every test binary uses a part of it")]
 
 use std::io::Read as _;
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -10,19 +9,19 @@ use std::sync::mpsc::channel;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use arenatls::openssl::ssl::{ShutdownState, Ssl, SslContext, SslStream};
-use arenatls::{Options, Progress};
+use crate::contexts::{self, Terms};
+use crate::identity::Authority;
+use arenatls_engine::{Options, Progress};
 use arenatls_fd_owner::{CloseReason, Config, ConnectionId, DriverError, DriverEvent, ListenerId, RingDriver, Waker};
-use arenatls_rig::contexts::{self, Terms};
-use arenatls_rig::identity::Authority;
+use openssl::ssl::{ShutdownState, Ssl, SslContext, SslStream};
 
 /// No test waits longer for anything.
-pub(crate) const WATCHDOG: Duration = Duration::from_secs(20);
+pub const WATCHDOG: Duration = Duration::from_secs(20);
 /// What a connection of the echo server keeps for a peer that does not read (bytes).
 const PENDING: usize = 64 * 1024;
 
 /// A driver, or nothing and a loud word where this kernel has no io_uring.
-pub(crate) fn driver(config: Config) -> Option<RingDriver> {
+pub fn driver(config: Config) -> Option<RingDriver> {
     match RingDriver::new(config) {
         Ok(driver) => Some(driver),
         Err(DriverError::Unsupported(why)) => {
@@ -34,7 +33,7 @@ pub(crate) fn driver(config: Config) -> Option<RingDriver> {
 }
 
 /// Contexts of a client and a server that trust each other.
-pub(crate) fn contexts() -> (SslContext, SslContext) {
+pub fn contexts() -> (SslContext, SslContext) {
     let authority = Authority::new("ring");
     let terms = Terms::default();
     (contexts::client(&authority, &terms), contexts::server(&authority.server(), &terms))
@@ -42,22 +41,34 @@ pub(crate) fn contexts() -> (SslContext, SslContext) {
 
 /// What happened, without what was lent.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Told {
+pub enum Told {
+    /// See [`DriverEvent::Accepted`].
     Accepted(ConnectionId),
+    /// See [`DriverEvent::HandshakeComplete`].
     HandshakeComplete(ConnectionId),
+    /// See [`DriverEvent::Plaintext`].
     Plaintext(ConnectionId),
+    /// See [`DriverEvent::Writable`].
     Writable(ConnectionId),
+    /// See [`DriverEvent::PeerClosed`].
     PeerClosed(ConnectionId),
+    /// See [`DriverEvent::Truncated`].
     Truncated(ConnectionId),
+    /// See [`DriverEvent::SendFailed`].
     SendFailed(ConnectionId),
+    /// See [`DriverEvent::Failed`].
     Failed(ConnectionId, String),
+    /// See [`DriverEvent::Closed`].
     Closed(ConnectionId, CloseReason),
+    /// See [`DriverEvent::AtCapacity`].
     AtCapacity,
+    /// See [`DriverEvent::AcceptFailed`].
     AcceptFailed(String),
 }
 
 impl Told {
-    pub(crate) fn of(event: &DriverEvent) -> Told {
+    /// What `event` told, without its borrow.
+    pub fn of(event: &DriverEvent) -> Told {
         match event {
             DriverEvent::Accepted(id, _) => Told::Accepted(*id),
             DriverEvent::HandshakeComplete(id) => Told::HandshakeComplete(*id),
@@ -76,7 +87,8 @@ impl Told {
 }
 
 /// What a server does with its connections.
-pub(crate) trait App {
+pub trait App {
+    /// Reacts to one event.
     fn on(&mut self, driver: &mut RingDriver, event: &DriverEvent);
 
     /// Before every turn.
@@ -90,7 +102,7 @@ impl<F: FnMut(&mut RingDriver, &DriverEvent)> App for F {
 }
 
 /// Polls until there is nothing, and writes down all there was.
-pub(crate) fn poll(driver: &mut RingDriver, app: &mut impl App, log: &mut Vec<Told>) {
+pub fn poll(driver: &mut RingDriver, app: &mut impl App, log: &mut Vec<Told>) {
     while let Some(event) = driver.poll_event().unwrap() {
         log.push(Told::of(&event));
         app.on(driver, &event);
@@ -99,7 +111,7 @@ pub(crate) fn poll(driver: &mut RingDriver, app: &mut impl App, log: &mut Vec<To
 
 /// Sends back what comes, and closes when the peer has.
 #[derive(Debug, Default)]
-pub(crate) struct Echo {
+pub struct Echo {
     peers: Vec<Peer>,
 }
 
@@ -111,7 +123,8 @@ struct Peer {
 }
 
 impl Echo {
-    pub(crate) fn new(connections: u32) -> Echo {
+    /// An echo with memory set aside for this many connections at once.
+    pub fn new(connections: u32) -> Echo {
         let peer = || Peer { pending: Vec::with_capacity(PENDING + 16_384), ..Peer::default() };
         Echo { peers: (0..connections).map(|_| peer()).collect() }
     }
@@ -157,13 +170,14 @@ impl App for Echo {
 
 /// Sends so much of the pattern to everybody, and closes.
 #[derive(Debug)]
-pub(crate) struct Source {
+pub struct Source {
     bytes: Vec<u8>,
     at: Vec<usize>,
 }
 
 impl Source {
-    pub(crate) fn new(len: usize, connections: u32) -> Source {
+    /// A source of `len` bytes a connection, for this many at once.
+    pub fn new(len: usize, connections: u32) -> Source {
         Source { bytes: pattern(0, len), at: vec![0; connections as usize] }
     }
 }
@@ -188,8 +202,9 @@ impl App for Source {
 }
 
 /// A server in a thread.
-pub(crate) struct Server {
-    pub(crate) address: SocketAddr,
+pub struct Server {
+    /// Where it listens.
+    pub address: SocketAddr,
     stop: Arc<AtomicBool>,
     waker: Waker,
     thread: Option<JoinHandle<Vec<Told>>>,
@@ -197,11 +212,12 @@ pub(crate) struct Server {
 
 impl Server {
     /// An echo server; nothing where there is no io_uring.
-    pub(crate) fn echo(config: Config, context: SslContext, connections: u32) -> Option<Server> {
+    pub fn echo(config: Config, context: SslContext, connections: u32) -> Option<Server> {
         Server::start(config.connections(connections), context, move || Echo::new(connections))
     }
 
-    pub(crate) fn start<A: App>(
+    /// Runs `app` on a port of the system's choice; `None` where there is no io_uring.
+    pub fn start<A: App>(
         config: Config,
         context: SslContext,
         app: impl FnOnce() -> A + Send + 'static,
@@ -209,7 +225,8 @@ impl Server {
         Server::on(TcpListener::bind("127.0.0.1:0").unwrap(), config, context, app)
     }
 
-    pub(crate) fn on<A: App>(
+    /// As [`start`](Self::start), on a socket that listens already.
+    pub fn on<A: App>(
         listener: TcpListener,
         config: Config,
         context: SslContext,
@@ -232,7 +249,7 @@ impl Server {
     }
 
     /// Stops it, checks that every slot is home, and returns all that happened.
-    pub(crate) fn stop(mut self) -> Vec<Told> {
+    pub fn stop(mut self) -> Vec<Told> {
         self.stop.store(true, Ordering::Release);
         self.waker.wake();
         self.thread.take().unwrap().join().unwrap()
@@ -252,7 +269,7 @@ fn serve(mut driver: RingDriver, listener: ListenerId, stop: &AtomicBool, app: &
 }
 
 /// Goes on until no connection is left, and checks that every slot is home.
-pub(crate) fn run_out(driver: &mut RingDriver, app: &mut impl App, log: &mut Vec<Told>) {
+pub fn run_out(driver: &mut RingDriver, app: &mut impl App, log: &mut Vec<Told>) {
     let end = Instant::now() + WATCHDOG;
     loop {
         poll(driver, app, log);
@@ -267,7 +284,7 @@ pub(crate) fn run_out(driver: &mut RingDriver, app: &mut impl App, log: &mut Vec
 }
 
 /// Goes on until `done`, or the watchdog barks.
-pub(crate) fn run_until(
+pub fn run_until(
     driver: &mut RingDriver,
     app: &mut impl App,
     log: &mut Vec<Told>,
@@ -285,13 +302,13 @@ pub(crate) fn run_until(
 }
 
 /// Every slot is home.
-pub(crate) fn all_home(driver: &RingDriver) {
+pub fn all_home(driver: &RingDriver) {
     assert_eq!(driver.slots().lent, 0, "{driver:?}");
     assert_eq!(driver.connections(), 0, "{driver:?}");
 }
 
 /// A TCP connection that never waits for ever.
-pub(crate) fn tcp(address: SocketAddr) -> TcpStream {
+pub fn tcp(address: SocketAddr) -> TcpStream {
     let stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(WATCHDOG)).unwrap();
     stream.set_write_timeout(Some(WATCHDOG)).unwrap();
@@ -300,7 +317,7 @@ pub(crate) fn tcp(address: SocketAddr) -> TcpStream {
 }
 
 /// An OpenSSL client, connected.
-pub(crate) fn client(address: SocketAddr, context: &SslContext) -> SslStream<TcpStream> {
+pub fn client(address: SocketAddr, context: &SslContext) -> SslStream<TcpStream> {
     let mut ssl = Ssl::new(context).unwrap();
     ssl.param_mut().set_host("localhost").unwrap();
     let mut stream = SslStream::new(ssl, tcp(address)).unwrap();
@@ -309,12 +326,12 @@ pub(crate) fn client(address: SocketAddr, context: &SslContext) -> SslStream<Tcp
 }
 
 /// Bytes that show where they belong.
-pub(crate) fn pattern(seed: usize, len: usize) -> Vec<u8> {
+pub fn pattern(seed: usize, len: usize) -> Vec<u8> {
     (seed..seed + len).map(|i| u8::try_from((i * 31 + i / 251) % 256).unwrap()).collect()
 }
 
 /// Bytes that the client reads until the server's close_notify.
-pub(crate) fn read_to_end(stream: &mut SslStream<TcpStream>) -> Vec<u8> {
+pub fn read_to_end(stream: &mut SslStream<TcpStream>) -> Vec<u8> {
     let mut all = Vec::new();
     stream.read_to_end(&mut all).unwrap();
     assert!(stream.get_shutdown().contains(ShutdownState::RECEIVED), "the end was not clean");
@@ -322,12 +339,12 @@ pub(crate) fn read_to_end(stream: &mut SslStream<TcpStream>) -> Vec<u8> {
 }
 
 /// The reason in the last word on the only connection.
-pub(crate) fn reasons(log: &[Told]) -> Vec<CloseReason> {
+pub fn reasons(log: &[Told]) -> Vec<CloseReason> {
     log.iter().filter_map(|told| if let Told::Closed(_, reason) = told { Some(*reason) } else { None }).collect()
 }
 
 /// Closing `socket` will be a reset (`SO_LINGER` of 0 s).
-pub(crate) fn reset_when_closed(socket: &impl AsRawFd) {
+pub fn reset_when_closed(socket: &impl AsRawFd) {
     let linger = libc::linger { l_onoff: 1, l_linger: 0 };
     let (value, len) = (std::ptr::from_ref(&linger).cast(), 8);
     // SAFETY: the option is a `linger`, of two ints, and `value` points to one.
@@ -336,7 +353,7 @@ pub(crate) fn reset_when_closed(socket: &impl AsRawFd) {
 }
 
 /// Limits how much the sockets of `listener` take to send, and to receive (`SO_SNDBUF`, `SO_RCVBUF`).
-pub(crate) fn small_buffers(socket: &impl AsRawFd, bytes: i32) {
+pub fn small_buffers(socket: &impl AsRawFd, bytes: i32) {
     for option in [libc::SO_SNDBUF, libc::SO_RCVBUF] {
         let (value, len) = (std::ptr::from_ref(&bytes).cast(), 4);
         // SAFETY: the option is an int, and `value` points to one.
