@@ -62,7 +62,6 @@ fn answer(driver: &mut RingDriver, id: ConnectionId, copy: &mut [u8; 1024]) {
     let bytes = driver.plaintext(id).unwrap();
     let len = bytes.len();
     copy[..len].copy_from_slice(&bytes);
-    drop(bytes);
     assert_eq!(driver.connection(id).unwrap().write(&copy[..len]).unwrap(), Progress::Done(len));
 }
 
