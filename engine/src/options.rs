@@ -102,8 +102,9 @@ impl Options {
         self
     }
 
-    /// How many records one key may seal before it is replaced by a KeyUpdate (TLS 1.3) or the connection ends
-    /// (TLS 1.2). At most [`DEFAULT_REKEY_AFTER`] with AES-GCM.
+    /// How many records one key may seal (1 to [`DEFAULT_REKEY_AFTER`]) before it is replaced by a KeyUpdate (TLS 1.3) or
+    /// the connection ends (TLS 1.2 with AES-GCM). In TLS 1.2 full-sized records count, and small ones for what they
+    /// are; with ChaCha20-Poly1305 there is no limit.
     #[must_use]
     pub fn rekey_after(mut self, records: u64) -> Self {
         self.rekey_after = records;

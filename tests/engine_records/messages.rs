@@ -36,6 +36,24 @@ fn not_even_after_an_alert_that_is_ignored() {
 }
 
 #[test]
+fn user_canceled_and_then_close_notify_is_a_clean_end() {
+    // RFC 8446 §6.1; some peers end each connection so.
+    each_13(|live, _| {
+        let data = live.forger.data(b"last");
+        let canceled = live.forger.record(ALERT, &USER_CANCELED);
+        let close = live.forger.record(ALERT, &CLOSE_NOTIFY);
+        let seen = live.attack(&[data, canceled, close].concat());
+        assert_eq!(seen, (vec![Seen::Plaintext(b"last".to_vec()), Seen::PeerClosed], None));
+        assert_eq!(live.victim().state(), State::ReceiveClosed);
+        live.victim().backend_mut().end_of_input();
+        assert_eq!(live.attack(&[]), (vec![], None), "the transport may end then");
+        assert_eq!(live.victim().close(), Ok(Progress::Done(())));
+        let out = take_output(live.victim());
+        assert_eq!(live.ear.open(&out), (ALERT, CLOSE_NOTIFY.to_vec()));
+    });
+}
+
+#[test]
 fn fragments_of_a_handshake_message_are_one_message() {
     for at in 1..KEY_UPDATE.len() {
         each_13(|live, engine| {

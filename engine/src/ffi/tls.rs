@@ -224,6 +224,10 @@ impl Tls {
             ffi::SSL_ERROR_WANT_CLIENT_HELLO_CB => Outcome::Wants(Want::ClientHello),
             sys::SSL_ERROR_WANT_RETRY_VERIFY => Outcome::Wants(Want::Verify),
             sys::SSL_ERROR_WANT_ASYNC | sys::SSL_ERROR_WANT_ASYNC_JOB => Outcome::Wants(Want::PrivateKey),
+            // After a user_canceled OpenSSL takes a TLS 1.3 close_notify and does not say so (RFC 8446 §6.1 has both).
+            ffi::SSL_ERROR_SYSCALL if native.code() == 0 && self.shutdown_bits() & ffi::SSL_RECEIVED_SHUTDOWN != 0 => {
+                Outcome::PeerClosed
+            }
             ffi::SSL_ERROR_SYSCALL if ended && native.code() == 0 => return Err(Error::Truncated),
             ffi::SSL_ERROR_SSL | ffi::SSL_ERROR_SYSCALL => return Err(self.failure(native)),
             _ => return Err(Error::Bug { what: "an SSL_get_error code that is not known", native }),

@@ -126,6 +126,7 @@ fn control() -> Vec<Seed> {
         ("ticket-in-two-library", [TRAFFIC, LIBRARY, 0], torn),
         ("hello-requests", [TRAFFIC, TLS12 | LOW, 0], vec![record(HANDSHAKE, &[0; 4]); 7]),
         ("warnings", [TRAFFIC, 0, 0], vec![record(ALERT, &[1, 90]); 6]),
+        ("canceled-and-closed", [TRAFFIC, 0, 0], vec![record(ALERT, &[1, 90]), record(ALERT, &[1, 0]), Step::Close]),
         ("fatal-alert", [TRAFFIC, SERVER, 0], vec![record(ALERT, &[2, 40])]),
         ("send-closed", [SEND_CLOSED, 0, 0], vec![record(DATA, b"on"), update(1), record(ALERT, &[1, 0])]),
         ("receive-closed", [RECEIVE_CLOSED, SERVER, 0], vec![Step::Write(5), record(DATA, b"late"), Step::Close]),
