@@ -3,7 +3,7 @@
 /// Who protects the records of one direction. Decided by behaviour when the traffic keys appear.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Protection {
-    /// OpenSSL's own record layer: every version and suite; one copy each way and OpenSSL's allocations.
+    /// OpenSSL's own record layer: every version and suite; two copies each way and OpenSSL's allocations.
     #[default]
     Library,
     /// The engine: sealed from the caller's memory, opened in place; no copy, no allocation.
