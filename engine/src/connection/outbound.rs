@@ -98,6 +98,3 @@ impl Outbound {
         n
     }
 }
-
-/// What OpenSSL's record layer may add to a record's plaintext before TLS 1.3: explicit IV, MAC, padding (bytes).
-pub(crate) const MAX_LIBRARY_OVERHEAD: usize = 5 + 16 + 64 + 256;

@@ -5,23 +5,21 @@ use std::io::IoSlice;
 use zeroize::Zeroize as _;
 
 use super::Connection;
-use super::outbound::MAX_LIBRARY_OVERHEAD;
 use crate::backend::Backend;
 use crate::error::Error;
 use crate::ffi::bio::Border;
 use crate::ffi::tls::Outcome;
 use crate::record::gather::Gather;
 use crate::record::keys::Version;
-use crate::record::{APPLICATION_DATA, CONTROL_RESERVE, HEADER, MAX_RECORD_OUT};
+use crate::record::{APPLICATION_DATA, CONTROL_RESERVE, MAX_PLAINTEXT, MAX_RECORD_OUT};
 use crate::state::Trigger;
 use crate::want::{Progress, Want};
 
-/// What OpenSSL needs beside the plaintext: two records' worth of overhead (TLS 1.0 sends an empty one before each), and
-/// the reserve (bytes).
-const LIBRARY_ROOM: usize = 2 * (HEADER + MAX_LIBRARY_OVERHEAD) + CONTROL_RESERVE;
-
-/// What the smallest backend holds of plaintext in one record of OpenSSL's (bytes).
-const LIBRARY_SURE: usize = MAX_RECORD_OUT + CONTROL_RESERVE - LIBRARY_ROOM;
+/// What OpenSSL needs beside the plaintext (bytes): a record's overhead, and the reserve. As much as a full record of TLS
+/// 1.3 may be longer than its plaintext is more than OpenSSL adds to any: 22 bytes there without padding, 29 with AES-GCM
+/// in TLS 1.2, and with CBC at most a header, an IV, a MAC of 48 bytes and a block of padding, and in TLS 1.0 an empty
+/// record before it.
+const LIBRARY_ROOM: usize = MAX_RECORD_OUT - MAX_PLAINTEXT + CONTROL_RESERVE;
 
 impl<B: Backend> Connection<B> {
     /// Protects as much of `plaintext` as the output has room for, in whole records: `Done(n)` means that `n` bytes
@@ -157,10 +155,11 @@ impl<B: Backend> Connection<B> {
         }
         let outcome = match piece.as_one() {
             Some(plain) => {
-                let room = self.backend.room(plain.len().min(LIBRARY_SURE) + LIBRARY_ROOM).len();
-                let Some(fits) = room.checked_sub(LIBRARY_ROOM) else { return Ok(Progress::Want(Want::Drain)) };
-                let plain = &plain[..plain.len().min(fits)];
-                self.native_with(plain.len() + LIBRARY_ROOM, |tls, border| tls.write(border, plain))
+                let needed = plain.len() + LIBRARY_ROOM;
+                if self.backend.room(needed).is_empty() {
+                    return Ok(Progress::Want(Want::Drain));
+                }
+                self.native_with(needed, |tls, border| tls.write(border, plain))
             }
             None => match self.write_joined(piece) {
                 Some(outcome) => outcome,
