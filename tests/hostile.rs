@@ -63,7 +63,8 @@ fn with_less_than_the_reserve_the_peer_is_not_read_and_is_told_after_a_drain() {
             assert_eq!(events(&mut server).expect("nothing was read yet"), []);
             assert_eq!(server.want(), Some(Want::Drain));
             take_output(&mut server);
-            events(&mut server).expect_err("TLS 1.0 is not spoken here");
+            let error = events(&mut server).expect_err("TLS 1.0 is not spoken here");
+            assert!(matches!(error, arenatls::Error::Incompatible(_)), "{error:?}");
             assert_eq!(take_output(&mut server), VERSION_ALERT);
         }
     });

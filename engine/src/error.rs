@@ -57,6 +57,10 @@ pub enum Error {
     /// The peer broke the protocol; OpenSSL's words.
     #[error("the peer broke the protocol: {0}")]
     Protocol(Native),
+    /// The peer broke no rule and does not meet this end's terms: no version, suite or application protocol in common, or
+    /// no certificate where one is required. OpenSSL's words.
+    #[error("the peer does not meet this end's terms: {0}")]
+    Incompatible(Native),
     /// A record that could not be authenticated or breaks a limit of the record layer.
     #[error("bad record from the peer: {0}")]
     Record(#[from] BadRecord),
@@ -80,7 +84,7 @@ pub enum Error {
         /// Records protected.
         records: u64,
     },
-    /// OpenSSL refused for a reason of its own configuration (no shared cipher, no certificate, …).
+    /// OpenSSL refused for a reason of its own configuration (no certificate, no private key, no protocol left, …).
     #[error("OpenSSL refused: {0}")]
     Configuration(Native),
     /// This library or OpenSSL broke a promise.
@@ -101,6 +105,7 @@ impl Error {
             Error::PeerAlert(_)
             | Error::Certificate { .. }
             | Error::Protocol(_)
+            | Error::Incompatible(_)
             | Error::Record(_)
             | Error::Flood { .. }
             | Error::Truncated

@@ -64,6 +64,7 @@ impl Failure {
             Failure::Tls(Error::Protocol(_)) => {
                 Some("does the peer speak TLS on this port, in a version allowed here?")
             }
+            Failure::Tls(Error::Incompatible(_)) => Some("the two ends allow no version, suite or protocol in common"),
             Failure::Network { cause, .. } if cause.kind() == io::ErrorKind::ConnectionRefused => {
                 Some("nothing listens there")
             }

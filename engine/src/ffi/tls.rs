@@ -249,6 +249,7 @@ impl Tls {
                 Error::PeerAlert(Alert(u8::try_from(r - sys::SSL_AD_REASON_OFFSET).unwrap_or(u8::MAX)))
             }
             r if CONFIGURATION.contains(&r) => Error::Configuration(native),
+            r if TERMS.contains(&r) => Error::Incompatible(native),
             _ => Error::Protocol(native),
         }
     }
@@ -273,9 +274,11 @@ impl Tls {
 const UNEXPECTED_EOF: i32 = 294;
 const CERTIFICATE_VERIFY_FAILED: i32 = 134;
 const BAD_RECORD_MAC: i32 = 281;
-/// No ciphers available, certificate assigned, certificate set, private key, protocols available, method specified, or
-/// shared cipher.
-const CONFIGURATION: [i32; 7] = [181, 177, 179, 190, 191, 188, 193];
+/// No ciphers available, certificate assigned, certificate set, private key, protocols available, or method specified.
+const CONFIGURATION: [i32; 6] = [181, 177, 179, 190, 191, 188];
+/// No shared cipher, suitable key share, shared groups, shared or suitable signature algorithms, or application protocol;
+/// unsupported protocol; the peer did not return a certificate.
+const TERMS: [i32; 8] = [193, 101, 410, 376, 118, 235, 258, 199];
 
 /// What the error queue holds, taken out; the cheap look first, as nearly every call leaves it empty.
 fn drain() -> Native {
