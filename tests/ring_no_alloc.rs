@@ -1,57 +1,17 @@
-//! In the steady state a request costs the driver's thread no call of the global allocator. Alone in its binary, because
-//! of its allocator.
+//! In the steady state a request costs the driver's thread no call of either allocator, Rust's or OpenSSL's. Alone in its
+//! binary, because of its allocator.
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 use std::thread;
 
 use arenatls::{Options, Progress, Protection};
 use arenatls_fd_owner::{Config, ConnectionId, DriverEvent, RingDriver};
+use arenatls_rig::alloc::{Count, CountingAllocator, Counts, count_openssl};
 use arenatls_rig::ring::{client, contexts, driver};
 
-thread_local! {
-    /// Calls made by this thread.
-    static CALLS: Cell<u64> = const { Cell::new(0) };
-}
-
-struct Counting;
-
 #[global_allocator]
-static ALLOCATOR: Counting = Counting;
-
-fn count() {
-    CALLS.set(CALLS.get() + 1);
-}
-
-// SAFETY: every method passes its arguments on to `System` unchanged and returns what that returns; counting
-// itself allocates nothing, for the counter is const-initialised and needs no drop.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count();
-        // SAFETY: the caller's promise, passed on.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        count();
-        // SAFETY: the caller's promise, passed on.
-        unsafe { System.alloc_zeroed(layout) }
-    }
-
-    unsafe fn realloc(&self, place: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        count();
-        // SAFETY: the caller's promise, passed on; all memory comes from `System`.
-        unsafe { System.realloc(place, layout, size) }
-    }
-
-    unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
-        count();
-        // SAFETY: the caller's promise, passed on; all memory comes from `System`.
-        unsafe { System.dealloc(place, layout) }
-    }
-}
+static ALLOCATOR: CountingAllocator = CountingAllocator;
 
 const CLIENTS: usize = 4;
 const WARM_UP: u64 = 400;
@@ -67,6 +27,7 @@ fn answer(driver: &mut RingDriver, id: ConnectionId, copy: &mut [u8; 1024]) {
 
 #[test]
 fn a_request_in_the_steady_state_allocates_nothing() {
+    count_openssl();
     let (client_context, server_context) = contexts();
     let Some(mut driver) = driver(Config::default()) else { return };
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -82,8 +43,9 @@ fn a_request_in_the_steady_state_allocates_nothing() {
             })
         })
         .collect();
-    let (mut copy, mut requests, mut before, mut after) = ([0; 1024], 0, 0, None);
-    while after.is_none() {
+    let (mut copy, mut requests, mut before, mut cost) = ([0; 1024], 0, Counts::now(), None);
+    let nothing = Count { calls: 0, live: 0 };
+    while cost.is_none() {
         while let Some(event) = driver.poll_event().unwrap() {
             if let DriverEvent::HandshakeComplete(id) = event {
                 let engine = driver.connection(id).unwrap().protection() == (Protection::Engine, Protection::Engine);
@@ -96,15 +58,14 @@ fn a_request_in_the_steady_state_allocates_nothing() {
             answer(&mut driver, id, &mut copy);
             requests += 1;
             if requests == WARM_UP {
-                before = CALLS.get();
+                before = Counts::now();
             } else if requests == WARM_UP + COUNTED {
-                after = Some(CALLS.get());
+                cost = Some(Counts::now().since(before));
             }
         }
         driver.turn(Some(arenatls_rig::ring::WATCHDOG)).unwrap();
     }
-    println!("{COUNTED} requests, {} calls of the allocator", after.unwrap() - before);
-    assert_eq!(after.unwrap() - before, 0);
+    assert_eq!(cost, Some(Counts { rust: nothing, openssl: nothing }), "{COUNTED} requests");
     drop(driver);
     for client in clients {
         client.join().unwrap();

@@ -4,7 +4,7 @@ use super::keys::Keys;
 use crate::options::Options;
 use crate::protection::{Counters, Protection};
 use crate::record::keys::TrafficKeys;
-use crate::record::open::Opener;
+use crate::record::open::{Opened, Opener};
 use crate::record::{ALERT, HANDSHAKE, HEADER, MAX_CIPHERTEXT_12};
 
 /// Plaintext that lies in the backend's input and may be lent: all positions from the start of the input.
@@ -30,6 +30,11 @@ pub(crate) struct Front {
 }
 
 impl Front {
+    /// What is shown of a record of `record` bytes that the engine opened: a header right before the plaintext.
+    pub(crate) fn of(opened: Opened, record: usize) -> Front {
+        Front { start: opened.offset - HEADER, end: opened.offset + opened.len, record }
+    }
+
     /// Where the plaintext goes, or is.
     pub(crate) fn text(self) -> usize {
         (self.start + HEADER).min(self.record)

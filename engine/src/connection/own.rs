@@ -11,7 +11,7 @@ use crate::ffi::bio::Border;
 use crate::record::frame::Frame;
 use crate::record::gather::Gather;
 use crate::record::open::{Opened, relabel};
-use crate::record::{ALERT, APPLICATION_DATA, CONTROL_RESERVE, HANDSHAKE, HEADER};
+use crate::record::{ALERT, APPLICATION_DATA, CONTROL_RESERVE, HANDSHAKE};
 use crate::state::Trigger;
 use crate::want::{Progress, Want};
 
@@ -62,7 +62,10 @@ impl<B: Backend> Connection<B> {
             return Err(Error::TooSmall { needed, given: out.len() });
         }
         // A KeyUpdate that falls due goes to the backend, and so before this record.
-        if let Some(want) = self.held_up()?.or(self.keep_keys_fresh()?) {
+        if let Some(want) = self.held_up()? {
+            return Ok(Progress::Want(want));
+        }
+        if let Some(want) = self.keep_keys_fresh()? {
             return Ok(Progress::Want(want));
         }
         if self.backend.unsent() > 0 {
@@ -129,7 +132,7 @@ impl<B: Backend> Connection<B> {
     }
 
     fn show_openssl(&mut self, opened: Opened, record: &mut [u8]) -> Result<Step, Error> {
-        let front = Front { start: opened.offset - HEADER, end: opened.offset + opened.len, record: record.len() };
+        let front = Front::of(opened, record.len());
         if relabel(record, opened).is_none() {
             return Err(self.refuse(BadRecord::TooShort { length: record.len() }.into()));
         }

@@ -117,7 +117,7 @@ impl<B: Backend> Connection<B> {
     /// Writes the header that OpenSSL expects before the plaintext of an opened record.
     pub(super) fn relabel_front(&mut self, opened: Opened, record: usize) -> Result<Front, BadRecord> {
         relabel(&mut self.backend.input()[..record], opened).ok_or(BadRecord::TooShort { length: record })?;
-        let front = Front { start: opened.offset - HEADER, end: opened.offset + opened.len, record };
+        let front = Front::of(opened, record);
         self.inbound.opened = Some(front);
         Ok(front)
     }
