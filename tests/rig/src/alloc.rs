@@ -114,29 +114,61 @@ pub fn count_openssl() {
     });
 }
 
-fn usable(block: *mut c_void) -> i64 {
-    // SAFETY: `block` is null or a live block of libc's allocator.
-    let n = unsafe { libc::malloc_usable_size(block) };
-    n.try_into().unwrap_or(i64::MAX)
+/// What precedes each block of OpenSSL's: its size, as asked for. (What libc makes of a size depends on what lies free
+/// around it, and so would differ from one round to the next.)
+const HEADER: usize = 16;
+
+fn size_of_block(block: *mut c_void) -> i64 {
+    // SAFETY: `block` came from `with_header`, so its header lies there.
+    let header = unsafe { block.byte_sub(HEADER) };
+    // SAFETY: `with_header` wrote the size there, at a multiple of 16.
+    unsafe { header.cast::<i64>().read() }
+}
+
+fn with_header(start: *mut c_void, size: usize) -> *mut c_void {
+    if start.is_null() {
+        return start;
+    }
+    // SAFETY: `start` is a block of HEADER + `size` bytes, at a multiple of 16.
+    unsafe { start.cast::<i64>().write(size.try_into().unwrap_or(i64::MAX)) };
+    // SAFETY: the block is that long.
+    unsafe { start.byte_add(HEADER) }
 }
 
 unsafe extern "C" fn hooked_malloc(size: usize, _: *const c_char, _: c_int) -> *mut c_void {
+    let Some(whole) = size.checked_add(HEADER) else { return std::ptr::null_mut() };
     // SAFETY: malloc takes any size.
-    let block = unsafe { libc::malloc(size) };
-    OPENSSL.with(|tally| tally.took(usable(block)));
+    let block = with_header(unsafe { libc::malloc(whole) }, size);
+    if !block.is_null() {
+        OPENSSL.with(|tally| tally.took(size_of_block(block)));
+    }
     block
 }
 
-unsafe extern "C" fn hooked_realloc(block: *mut c_void, size: usize, _: *const c_char, _: c_int) -> *mut c_void {
-    let before = usable(block);
-    // SAFETY: `block` is null or came from one of these functions, hence from libc, and OpenSSL does not use it again.
-    let block = unsafe { libc::realloc(block, size) };
-    OPENSSL.with(|tally| tally.took(usable(block) - before));
+unsafe extern "C" fn hooked_realloc(block: *mut c_void, size: usize, file: *const c_char, line: c_int) -> *mut c_void {
+    if block.is_null() {
+        // SAFETY: as for this function.
+        return unsafe { hooked_malloc(size, file, line) };
+    }
+    let before = size_of_block(block);
+    let Some(whole) = size.checked_add(HEADER) else { return std::ptr::null_mut() };
+    // SAFETY: `block` came from one of these functions, so its header lies there.
+    let start = unsafe { block.byte_sub(HEADER) };
+    // SAFETY: `start` came from libc; OpenSSL does not use it again unless this fails, and then it is as it was.
+    let block = with_header(unsafe { libc::realloc(start, whole) }, size);
+    if !block.is_null() {
+        OPENSSL.with(|tally| tally.took(size_of_block(block) - before));
+    }
     block
 }
 
 unsafe extern "C" fn hooked_free(block: *mut c_void, _: *const c_char, _: c_int) {
-    OPENSSL.with(|tally| tally.gave(usable(block)));
-    // SAFETY: `block` is null or came from one of these functions, hence from libc, and OpenSSL does not use it again.
-    unsafe { libc::free(block) }
+    if block.is_null() {
+        return;
+    }
+    OPENSSL.with(|tally| tally.gave(size_of_block(block)));
+    // SAFETY: `block` came from one of these functions, so its header lies there.
+    let start = unsafe { block.byte_sub(HEADER) };
+    // SAFETY: `start` came from libc, and OpenSSL does not use it again.
+    unsafe { libc::free(start) }
 }
