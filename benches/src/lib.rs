@@ -16,4 +16,5 @@ pub mod moves;
 pub mod payload;
 pub mod report;
 pub mod setting;
+pub mod sheet;
 pub mod wire;

@@ -1,27 +1,27 @@
 //! Cells in aligned columns, for a terminal and for Markdown.
 
 /// Rows of cells under heads. The first `left` columns keep to the left, all others to the right.
-pub(super) struct Grid {
-    pub(super) heads: Vec<String>,
-    pub(super) left: usize,
+pub(crate) struct Grid {
+    pub(crate) heads: Vec<String>,
+    pub(crate) left: usize,
 }
 
 impl Grid {
     /// How wide each column must be to hold all of `rows` and its head.
-    pub(super) fn widths(&self, rows: &[Vec<String>]) -> Vec<usize> {
+    pub(crate) fn widths(&self, rows: &[Vec<String>]) -> Vec<usize> {
         let column = |index: usize| rows.iter().map(move |row| length(&row[index]));
         let heads = self.heads.iter().enumerate();
         heads.map(|(index, head)| column(index).max().unwrap_or(0).max(length(head))).collect()
     }
 
     /// The heads and `rows`, aligned to `widths`.
-    pub(super) fn plain(&self, rows: &[Vec<String>], widths: &[usize]) -> String {
+    pub(crate) fn plain(&self, rows: &[Vec<String>], widths: &[usize]) -> String {
         let all = std::iter::once(&self.heads).chain(rows);
         all.map(|row| self.line(row, widths)).collect()
     }
 
     /// The heads and `rows` as a table of Markdown.
-    pub(super) fn markdown(&self, rows: &[Vec<String>]) -> String {
+    pub(crate) fn markdown(&self, rows: &[Vec<String>]) -> String {
         let rule = |index| if index < self.left { "---" } else { "--:" };
         let rules: Vec<_> = (0..self.heads.len()).map(rule).collect();
         let mut text = format!("| {} |\n| {} |\n", self.heads.join(" | "), rules.join(" | "));

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::contender::Role;
 use crate::measure::{Group, Measured, Summary, median, ratios};
 
+pub(crate) use grid::Grid;
 pub use host::{Host, Versions};
 pub use markdown::markdown;
 pub use table::table;
