@@ -171,6 +171,39 @@ fn a_key_update_costs_no_rust_allocation() {
     });
 }
 
+/// OpenSSL's record buffers are of no use where the keys are ours.
+#[test]
+fn engine_connections_hold_none_of_openssls_record_buffers() {
+    const BUFFERS: i64 = 16 * 1024;
+    count_openssl();
+    let mut held = std::collections::HashMap::new();
+    for_each_mode(|mode| {
+        let contexts = (mode.client(), mode.server());
+        let settled = || {
+            let mut pair = mode.pair_of(&contexts.0, &contexts.1, arenatls_rig::mode::usual_pool());
+            pair.handshake();
+            pair.settled();
+            pair
+        };
+        drop(settled());
+        let before = Counts::now();
+        let pair = settled();
+        let both = Counts::now().since(before).openssl.live;
+        drop(pair);
+        let engine = mode.expected(Direction::Send) == Protection::Engine
+            && mode.expected(Direction::Receive) == Protection::Engine;
+        eprintln!("{both} bytes at both ends");
+        held.insert((mode.is_tls13(), engine), both);
+    });
+    for tls13 in [false, true] {
+        let library = held[&(tls13, false)];
+        // Each end has one for reading. Not every OpenSSL lends its keys.
+        if let Some(engine) = held.get(&(tls13, true)) {
+            assert!(engine + 2 * BUFFERS <= library, "{engine} and {library} bytes");
+        }
+    }
+}
+
 #[test]
 fn accepting_takes_no_memory_for_our_part() {
     count_openssl();

@@ -258,7 +258,8 @@ impl Run {
 
 fn run(seed: u64, submissions: u32, completions: u32) {
     let (client_context, server_context) = contexts();
-    let config = Config::default().connections(20).queues(submissions, completions);
+    let config =
+        Config::default().rest_after(Some(Duration::from_millis(1))).connections(20).queues(submissions, completions);
     let Some(mut driver) = driver(config) else { return };
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();

@@ -34,6 +34,8 @@ pub(crate) type Called = Result<Outcome, Error>;
 pub(crate) struct Tls {
     ssl: Ssl,
     calls: u64,
+    /// The caller's own context asks for `SSL_MODE_RELEASE_BUFFERS`.
+    releases: bool,
 }
 
 /// Which end of the connection to be.
@@ -66,7 +68,12 @@ impl Tls {
             // SAFETY: `ssl` is live.
             unsafe { sys::SSL_clear_options(raw, sys::SSL_OP_ENABLE_KTLS) };
         }
-        let mode: c_long = ffi::SSL_MODE_ENABLE_PARTIAL_WRITE | ffi::SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER;
+        let mut mode: c_long = ffi::SSL_MODE_ENABLE_PARTIAL_WRITE | ffi::SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER;
+        if offer_keys {
+            mode |= ffi::SSL_MODE_RELEASE_BUFFERS;
+        }
+        // SAFETY: `ssl` is live; SSL_get_mode is this control.
+        let before = unsafe { ffi::SSL_ctrl(raw, ffi::SSL_CTRL_MODE, 0, ptr::null_mut()) };
         // SAFETY: `ssl` is live; SSL_set_mode is this control.
         unsafe { ffi::SSL_ctrl(raw, ffi::SSL_CTRL_MODE, mode, ptr::null_mut()) };
         // A padded record would not fit the room that the engine has seen to be there; `Options::padding` pads.
@@ -80,7 +87,7 @@ impl Tls {
             // SAFETY: `ssl` is live.
             Role::Server => unsafe { ffi::SSL_set_accept_state(raw) },
         }
-        Ok(Tls { ssl, calls: 0 })
+        Ok(Tls { ssl, calls: 0, releases: before & ffi::SSL_MODE_RELEASE_BUFFERS != 0 })
     }
 
     pub(crate) fn ssl(&self) -> &SslRef {
@@ -97,17 +104,25 @@ impl Tls {
         // SAFETY: `call` passes the live SSL, whose BIO sees `border`.
         let outcome = self.call(border, |ssl| unsafe { ffi::SSL_do_handshake(ssl) })?;
         if outcome == Outcome::Done(0) {
-            self.forbid_jobs();
+            // A paused job goes on with the pointers of the call that started it. A handshake call has none; a read or
+            // a write has, and they would be stale: no jobs after the handshake.
+            self.clear_mode(sys::SSL_MODE_ASYNC);
         }
         Ok(outcome)
     }
 
-    /// A paused job goes on with the pointers of the call that started it. A handshake call has none; a read or a write
-    /// has, and they would be stale: no jobs (`SSL_MODE_ASYNC`) after the handshake.
-    fn forbid_jobs(&mut self) {
+    /// Has OpenSSL keep its record buffers from here on, if the caller's context did not ask for their release: records
+    /// of traffic pass through them, and each would be an allocation.
+    pub(crate) fn keep_buffers(&mut self) {
+        if !self.releases {
+            self.clear_mode(ffi::SSL_MODE_RELEASE_BUFFERS);
+        }
+    }
+
+    fn clear_mode(&mut self, mode: c_long) {
         let ssl = self.ssl.as_ptr();
         // SAFETY: the SSL is live; SSL_clear_mode is this control.
-        unsafe { ffi::SSL_ctrl(ssl, sys::SSL_CTRL_CLEAR_MODE, sys::SSL_MODE_ASYNC, ptr::null_mut()) };
+        unsafe { ffi::SSL_ctrl(ssl, sys::SSL_CTRL_CLEAR_MODE, mode, ptr::null_mut()) };
     }
 
     /// `SSL_read_ex` of one record, into the memory that the record lies in: OpenSSL may read `front` of `record`, and

@@ -6,6 +6,7 @@ use arenatls_engine::Want;
 
 use super::RingDriver;
 use super::entry::{Entry, Op, Stage};
+use super::rest::Rest;
 use crate::CloseReason;
 use crate::submission::{Completion, Ring};
 use crate::token::Kind;
@@ -32,6 +33,7 @@ impl RingDriver {
         if entry.generation != token.generation || entry.stage == Stage::Free {
             return self.strayed();
         }
+        let before = entry.rest;
         let then = match token.kind {
             Kind::Recv => entry.complete_recv(&completion, &self.ring, self.now),
             Kind::Send => entry.complete_send(&completion, &self.ring, self.now),
@@ -41,10 +43,14 @@ impl RingDriver {
                 Then::Pump
             }
         };
+        let woke = matches!((before, entry.rest), (Rest::Falling | Rest::Resting, Rest::Awake { .. }));
         if then == Then::Poll && entry.stage == Stage::Open {
             self.ready.add(token.index);
         } else {
             self.dirty.add(token.index);
+        }
+        if woke {
+            self.schedule(token.index);
         }
     }
 
@@ -63,19 +69,26 @@ fn is_transient(errno: i32) -> bool {
 impl Entry {
     fn complete_recv(&mut self, completion: &Completion, ring: &Ring, now: Instant) -> Then {
         self.recv = Op::Idle;
+        if std::mem::take(&mut self.watched) {
+            self.recv_waits = false;
+            if completion.result >= 0 {
+                self.stir(now);
+            }
+            return Then::Pump;
+        }
         let Ok(n) = usize::try_from(completion.result) else { return self.recv_failed(-completion.result, ring) };
         ring.slab().received(self.slot, n);
         self.recv_waits = !completion.nonempty();
         if n == 0 {
             self.end_input(ring);
         }
-        self.active = now;
+        self.stir(now);
         Then::Poll
     }
 
     fn recv_failed(&mut self, errno: i32, ring: &Ring) -> Then {
         ring.slab().received(self.slot, 0);
-        if is_transient(errno) {
+        if is_transient(errno) || (errno == libc::ECANCELED && self.stage != Stage::Reaping) {
             self.recv_waits = true;
             return Then::Pump;
         }
@@ -95,7 +108,7 @@ impl Entry {
             Ok(n) => {
                 ring.slab().sent(self.slot, n);
                 self.send_waits = n == 0;
-                self.active = now;
+                self.stir(now);
                 return self.after_send(ring);
             }
             Err(_) => -completion.result,

@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use arenatls_engine::{Connection, Progress, State, Want};
 
+use super::rest::Rest;
 use crate::slot::FdBackend;
 use crate::submission::{Full, Ring};
 use crate::token::{Kind, Token};
@@ -74,9 +75,12 @@ pub(super) struct Entry {
     pub(super) mid_message: bool,
     pub(super) read_ended: bool,
     pub(super) write_shut: bool,
+    /// What is in flight as a reception only watches the socket.
+    pub(super) watched: bool,
     /// Wait for the socket before the next try.
     pub(super) recv_waits: bool,
     pub(super) send_waits: bool,
+    pub(super) rest: Rest,
     pub(super) born: Instant,
     pub(super) active: Instant,
     pub(super) closing: Instant,
@@ -104,8 +108,10 @@ impl Entry {
             mid_message: false,
             read_ended: false,
             write_shut: false,
+            watched: false,
             recv_waits: false,
             send_waits: false,
+            rest: Rest::Awake { since: now },
             born: now,
             active: now,
             closing: now,
@@ -117,7 +123,7 @@ impl Entry {
         match self.stage {
             Stage::Connecting => Some(self.born + config.handshake_timeout),
             Stage::Open if !self.handshaken => Some(self.born + config.handshake_timeout),
-            Stage::Open => config.idle_timeout.map(|limit| self.active + limit),
+            Stage::Open => [self.idle_deadline(config), self.rest_deadline(config)].into_iter().flatten().min(),
             Stage::Flushing | Stage::Lingering => Some(self.closing + config.close_timeout),
             Stage::Free | Stage::Reaping | Stage::Done => None,
         }
@@ -147,6 +153,7 @@ impl Entry {
 
     fn pump_open(&mut self, ring: &mut Ring) -> Result<(), Full> {
         self.arm_send(ring)?;
+        self.settle(ring)?;
         if matches!(self.state(), Some(State::SendClosed | State::Closed)) && self.is_flushed(ring) {
             self.shut_write();
         }
@@ -195,11 +202,7 @@ impl Entry {
 
     fn pump_reaping(&mut self, ring: &mut Ring) -> Result<(), Full> {
         for kind in [Kind::Recv, Kind::Send, Kind::Connect] {
-            if *self.op(kind) == Op::InFlight {
-                ring.cancel(self.token(kind), self.token(Kind::Cancel))?;
-                *self.op(kind) = Op::Cancelling;
-                self.cancels += 1;
-            }
+            self.cancel(kind, ring)?;
         }
         if self.cancels == 0 && [self.recv, self.send, self.connect] == [Op::Idle; 3] {
             // The order matters: nothing of the kernel's knows the descriptor any more, then nothing has the slot.
@@ -223,6 +226,16 @@ impl Entry {
 
     pub(super) fn state(&self) -> Option<State> {
         self.conn.as_ref().map(Connection::state)
+    }
+
+    /// Asks for the end of an operation. It completes all the same, and so does the asking.
+    pub(super) fn cancel(&mut self, kind: Kind, ring: &mut Ring) -> Result<(), Full> {
+        if *self.op(kind) == Op::InFlight {
+            ring.cancel(self.token(kind), self.token(Kind::Cancel))?;
+            *self.op(kind) = Op::Cancelling;
+            self.cancels += 1;
+        }
+        Ok(())
     }
 
     fn op(&mut self, kind: Kind) -> &mut Op {
@@ -257,6 +270,9 @@ impl Entry {
     fn arm_recv(&mut self, ring: &mut Ring) -> Result<(), Full> {
         if self.recv != Op::Idle || self.read_ended {
             return Ok(());
+        }
+        if self.rest == Rest::Resting {
+            return self.arm_watch(ring);
         }
         match &mut self.conn {
             Some(conn) => conn.backend_mut().make_room(),

@@ -20,6 +20,7 @@ mod accept;
 mod complete;
 mod entry;
 mod poll;
+mod rest;
 #[expect(unsafe_code, reason = "makes a descriptor")]
 mod socket;
 
@@ -44,7 +45,7 @@ pub enum Role<'a> {
 ///
 /// | kind | methods |
 /// |---|---|
-/// | getters | [`slots`](Self::slots), [`connections`](Self::connections), [`peer_addr`](Self::peer_addr), [`ring_setup`](Self::ring_setup), [`waker`](Self::waker) |
+/// | getters | [`slots`](Self::slots), [`connections`](Self::connections), [`resting`](Self::resting), [`peer_addr`](Self::peer_addr), [`ring_setup`](Self::ring_setup), [`waker`](Self::waker) |
 /// | connections in | [`listen`](Self::listen), [`adopt`](Self::adopt), [`connect`](Self::connect) |
 /// | commands | [`connection`](Self::connection), [`close`](Self::close), [`abort`](Self::abort), [`pause`](Self::pause), [`resume`](Self::resume), [`stop_listening`](Self::stop_listening) |
 /// | work out | [`poll_event`](Self::poll_event), [`plaintext`](Self::plaintext), [`turn`](Self::turn) |
@@ -316,6 +317,11 @@ impl RingDriver {
     /// Connections that are not closed yet, and those whose end was not polled yet.
     pub fn connections(&self) -> usize {
         self.entries.len() - self.free.len()
+    }
+
+    /// Connections that have had no traffic for [`Config::rest_after`] and hold no memory of their slot. It looks at each.
+    pub fn resting(&self) -> usize {
+        self.entries.iter().filter(|entry| entry.stage == Stage::Open && entry.rest == rest::Rest::Resting).count()
     }
 
     /// The flags the ring was made with: the best this kernel knows.

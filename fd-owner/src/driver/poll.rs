@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use arenatls_engine::{Error, Event, Progress, Received, State};
 
 use super::entry::{Entry, Pending, Stage};
+use super::rest::Rest;
 use super::{RingDriver, system};
 use crate::submission::Full;
 use crate::{CloseReason, ConnectionId, DriverError, DriverEvent, ListenerId};
@@ -161,9 +162,10 @@ impl RingDriver {
 
     fn pump_one(&mut self, index: u32) -> Result<(), Full> {
         let entry = &mut self.entries[index as usize];
-        let before = entry.stage;
+        let (before, rest) = (entry.stage, entry.rest);
         let pumped = entry.pump(&mut self.ring);
         let (after, state) = (entry.stage, entry.state());
+        let moved = before != after || rest != entry.rest;
         match (after, state) {
             // Both directions have ended, by the application's own call.
             (Stage::Open, Some(State::Closed)) => self.finish(index, CloseReason::Done),
@@ -173,7 +175,7 @@ impl RingDriver {
                 self.schedule(index);
                 self.ready.add(index);
             }
-            _ if before != after => self.schedule(index),
+            _ if moved => self.schedule(index),
             _ => {}
         }
         pumped.inspect_err(|_| self.dirty.add(index))
@@ -205,12 +207,20 @@ impl RingDriver {
     }
 
     fn time_is_up(&mut self, index: u32) {
-        let entry = &self.entries[index as usize];
+        let entry = &mut self.entries[index as usize];
         match entry.stage {
+            Stage::Open if entry.handshaken && entry.idle_deadline(&self.config).is_none_or(|idle| idle > self.now) => {
+                entry.rest = Rest::Falling;
+                self.schedule(index);
+                self.dirty.add(index);
+            }
             Stage::Open if entry.handshaken => self.finish(index, CloseReason::IdleTimeout),
             Stage::Open | Stage::Connecting => self.give_up(index, CloseReason::HandshakeTimeout),
             _ if entry.reason == CloseReason::Done => self.give_up(index, CloseReason::CloseTimeout),
-            _ => self.give_up(index, entry.reason),
+            _ => {
+                let reason = entry.reason;
+                self.give_up(index, reason);
+            }
         }
     }
 }

@@ -48,6 +48,11 @@ impl Inbox {
         self.high_water
     }
 
+    /// The memory is zero again.
+    pub(crate) fn forget_traces(&mut self) {
+        self.high_water = 0;
+    }
+
     pub(crate) fn moved_bytes(&self) -> u64 {
         self.moved_bytes
     }

@@ -7,6 +7,8 @@ use std::ptr::{self, NonNull};
 
 use zeroize::Zeroize as _;
 
+use super::PAGE;
+
 /// Pages that nothing else in the process knows of, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Mapping {
@@ -49,6 +51,27 @@ impl Mapping {
     pub(crate) unsafe fn wipe(&self, range: &Range<usize>) {
         // SAFETY: live memory of the mapping, initialised since it was made; the caller's promise makes it exclusive.
         unsafe { self.at(range).as_mut() }.zeroize();
+    }
+
+    /// Gives the pages of `range` back to the system: its bytes are zero from here on, and take no memory until they are
+    /// used again (`madvise(MADV_DONTNEED)`). Where the system refuses, it zeroes them.
+    ///
+    /// # Panics
+    ///
+    /// If the mapping has no such bytes, or they are not whole pages.
+    ///
+    /// # Safety
+    ///
+    /// As for [`wipe`](Self::wipe).
+    pub(crate) unsafe fn give_back(&self, range: &Range<usize>) {
+        assert!(range.start.is_multiple_of(PAGE) && range.end.is_multiple_of(PAGE), "{range:?} is not of whole pages");
+        let pages = self.at(range);
+        // SAFETY: whole pages of this private anonymous mapping, which nobody else has a byte of (caller).
+        let given = unsafe { libc::madvise(pages.as_ptr().cast(), pages.len(), libc::MADV_DONTNEED) };
+        if given != 0 {
+            // SAFETY: the caller's promise is the same.
+            unsafe { self.wipe(range) };
+        }
     }
 }
 
@@ -123,6 +146,25 @@ mod tests {
         unsafe { memory.wipe(&(100..200)) };
         // SAFETY: as above.
         assert!(unsafe { lease.bytes(&memory, &(0..10_000)) }.iter().all(|byte| *byte == 0));
+    }
+
+    #[test]
+    fn r6_pages_that_were_given_back_are_zero_and_take_no_memory() {
+        let memory = Mapping::new(4 * PAGE).unwrap();
+        // SAFETY: the only one.
+        let mut lease = unsafe { Lease::new() };
+        // SAFETY: its own memory; there is no kernel in this.
+        unsafe { lease.bytes(&memory, &(0..4 * PAGE)) }.fill(7);
+        // SAFETY: no reference is left.
+        unsafe { memory.give_back(&(PAGE..3 * PAGE)) };
+        let mut present = [0_u8; 4];
+        let start = memory.at(&(0..4 * PAGE)).as_ptr().cast();
+        // SAFETY: four pages of a live mapping, and a byte of room for each.
+        assert_eq!(unsafe { libc::mincore(start, 4 * PAGE, present.as_mut_ptr()) }, 0);
+        assert_eq!(present.map(|byte| byte & 1), [1, 0, 0, 1]);
+        // SAFETY: as above.
+        let bytes = unsafe { lease.bytes(&memory, &(0..4 * PAGE)) };
+        assert!(bytes.iter().enumerate().all(|(at, byte)| (*byte == 0) == (PAGE..3 * PAGE).contains(&at)));
     }
 
     #[test]

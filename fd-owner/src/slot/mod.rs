@@ -148,6 +148,23 @@ impl Slab {
         self.home.borrow_mut().push(slot);
     }
 
+    /// Gives the memory of a slot back to the system, if nothing waits in it and no operation has any of it. False if
+    /// that is not so.
+    pub(crate) fn give_back(&self, slot: u32) -> bool {
+        let state = self.state(slot);
+        let (inbox, outbox) = (state.inbox.get(), state.outbox.get());
+        if !(inbox.is_whole() && inbox.waiting().is_empty() && outbox.is_whole() && outbox.len() == 0) {
+            return false;
+        }
+        let start = self.start(slot);
+        // SAFETY: R6: the lease's slices borrow the backend, and with it the connection, which the caller has: none is
+        // alive. The kernel has no byte of the slot (R3), and there is none that anybody waits for.
+        unsafe { self.memory.give_back(&(start..start + self.stride)) };
+        update(&state.inbox, Inbox::forget_traces);
+        update(&state.outbox, Outbox::forget_traces);
+        true
+    }
+
     /// Room for the kernel to receive into, until [`received`](Self::received).
     pub(crate) fn grant_input(&self, slot: u32) -> Option<Grant> {
         let range = update(&self.state(slot).inbox, Inbox::grant)?;

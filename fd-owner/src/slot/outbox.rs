@@ -120,6 +120,11 @@ impl Outbox {
         }
     }
 
+    /// The memory is zero again.
+    pub(crate) fn forget_traces(&mut self) {
+        self.high_water = 0;
+    }
+
     pub(crate) fn is_sink(&self) -> bool {
         self.sink
     }
