@@ -11,9 +11,12 @@ use arenatls_rig::ring::{Echo, Told, client, contexts, driver, pattern, poll, re
 
 const CLIENTS: usize = 8;
 
+/// The server's driver, what it does, what it told, and its clients.
+type Connected = (RingDriver, Echo, Vec<Told>, Vec<SslStream<TcpStream>>);
+
 /// An echo server whose connections rest soon, and clients that are connected to it. The clients' handshakes need a
 /// thread: they wait for the server.
-fn connected(rest_after: Option<Duration>) -> Option<(RingDriver, Echo, Vec<Told>, Vec<SslStream<TcpStream>>)> {
+fn connected(rest_after: Option<Duration>) -> Option<Connected> {
     let (client_context, server_context) = contexts();
     let mut driver = driver(Config::default().rest_after(rest_after))?;
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
