@@ -73,6 +73,8 @@ pub(super) struct Entry {
     pub(super) has_plaintext: bool,
     /// Half a handshake message of the peer's is here; the engine may refuse to write until it has the rest.
     pub(super) mid_message: bool,
+    /// Calls into OpenSSL when that was looked at.
+    pub(super) openssl_calls: u64,
     pub(super) read_ended: bool,
     pub(super) write_shut: bool,
     /// What is in flight as a reception only watches the socket.
@@ -106,6 +108,7 @@ impl Entry {
             paused: false,
             has_plaintext: false,
             mid_message: false,
+            openssl_calls: 0,
             read_ended: false,
             write_shut: false,
             watched: false,
@@ -274,11 +277,16 @@ impl Entry {
         if self.rest == Rest::Resting {
             return self.arm_watch(ring);
         }
-        match &mut self.conn {
+        let whole = match &mut self.conn {
             Some(conn) => conn.backend_mut().make_room(),
-            None => ring.slab().discard_input(self.slot),
-        }
-        let (Some(socket), Some(grant)) = (&self.socket, ring.slab().grant_input(self.slot)) else { return Ok(()) };
+            None => {
+                ring.slab().discard_input(self.slot);
+                0
+            }
+        };
+        let (Some(socket), Some(grant)) = (&self.socket, ring.slab().grant_input(self.slot, whole)) else {
+            return Ok(());
+        };
         let token = self.token(Kind::Recv);
         let armed = ring.recv(socket.as_fd(), &grant, self.recv_waits, token);
         armed.inspect_err(|_| ring.slab().received(self.slot, 0))?;

@@ -277,9 +277,13 @@ impl Entry {
             Some(Note::HandshakeComplete) => self.handshaken = true,
             Some(Note::Plaintext) => self.has_plaintext = true,
             None => {
-                let now = self.handshaken && conn.openssl_state().0;
-                let before = std::mem::replace(&mut self.mid_message, now);
-                self.pending.writable |= before && !now;
+                // Nothing of OpenSSL's has changed unless it was called, and its memory need not be looked at.
+                let calls = conn.openssl_calls();
+                if std::mem::replace(&mut self.openssl_calls, calls) != calls {
+                    let now = self.handshaken && conn.openssl_state().0;
+                    let before = std::mem::replace(&mut self.mid_message, now);
+                    self.pending.writable |= before && !now;
+                }
             }
             _ => {}
         }

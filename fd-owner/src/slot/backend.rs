@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use arenatls_engine::{Backend, Ports};
 
-use super::inbox::Inbox;
+use super::inbox::{Inbox, whole};
 use super::outbox::Outbox;
 use super::{Lease, Slab, update};
 
@@ -40,12 +40,13 @@ impl FdBackend {
         self.slab.state(self.slot).outbox.get().is_sink()
     }
 
-    /// Makes room for the rest of the record under way, if a reception shall be armed.
-    pub(crate) fn make_room(&mut self) {
+    /// Makes room for the rest of the record under way, if a reception shall be armed; how long that record is, as far as
+    /// it is known (bytes).
+    pub(crate) fn make_room(&mut self) -> usize {
         let inbox = self.slab.state(self.slot).inbox.get();
-        let waiting = inbox.waiting();
+        let (waiting, whole) = (inbox.waiting(), whole(self.input()));
         if !inbox.must_move(self.input()) {
-            return;
+            return whole;
         }
         let all = self.inbound(&(0..waiting.end));
         self.slab.map.borrow().write(self.slot as usize, &all);
@@ -53,6 +54,7 @@ impl FdBackend {
         let bytes = unsafe { self.lease.bytes(&self.slab.memory, &all) };
         bytes.copy_within(waiting, 0);
         update(&self.slab.state(self.slot).inbox, Inbox::moved);
+        whole
     }
 
     /// From positions in the inbound region to those in the whole memory.

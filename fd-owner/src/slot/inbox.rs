@@ -76,13 +76,24 @@ impl Inbox {
         }
     }
 
-    /// Grants the kernel all the room behind what waits; nothing if there is none, or it has a grant already.
-    pub(crate) fn grant(&mut self) -> Option<Range<usize>> {
-        if self.granted > 0 || self.tail == self.capacity {
+    /// Grants the kernel room behind what waits; nothing if there is none, or it has a grant already. `whole` is the
+    /// length of the record under way, as far as it is known ([`whole`]).
+    ///
+    /// It is not given room in which a record could begin that would not fit behind its beginning: the record under way
+    /// is received to its end and no further, and the next one begins at the front, where nothing has to move.
+    pub(crate) fn grant(&mut self, whole: usize) -> Option<Range<usize>> {
+        let end = (self.head + whole).max(self.last_beginning()).min(self.capacity);
+        if self.granted > 0 || end <= self.tail {
             return None;
         }
-        self.granted = self.capacity - self.tail;
-        Some(self.tail..self.capacity)
+        self.granted = end - self.tail;
+        Some(self.tail..end)
+    }
+
+    /// Up to here a record may begin. In small regions one of maximal size would not fit from there on; such are rare,
+    /// and are moved.
+    fn last_beginning(&self) -> usize {
+        self.capacity.saturating_sub(MAX_RECORD_IN).max(self.capacity / 2)
     }
 
     /// The kernel is done with its grant and has filled `n` bytes of it.
@@ -110,13 +121,19 @@ impl Inbox {
     }
 }
 
-/// Room needed so that the oldest record in `waiting` can become whole (bytes). What lies there may also be the rest of
-/// an opened record, and its "header" any bytes: so the answer is only where a move is worth while.
-fn missing(waiting: &[u8]) -> usize {
-    let whole = match waiting.first_chunk::<HEADER>() {
+/// Length of the oldest record in `waiting`, as far as it is known: that of a header before there is one (bytes). What
+/// lies there may also be the rest of an opened record, and its "header" any bytes: so whatever is said here, nothing but
+/// speed may depend on it.
+pub(super) fn whole(waiting: &[u8]) -> usize {
+    match waiting.first_chunk::<HEADER>() {
         Some(&[_, _, _, high, low]) => HEADER + usize::from(u16::from_be_bytes([high, low])),
-        None => MAX_RECORD_IN,
-    };
+        None => HEADER,
+    }
+}
+
+/// Room needed so that the oldest record in `waiting` can become whole (bytes).
+fn missing(waiting: &[u8]) -> usize {
+    let whole = if waiting.len() < HEADER { MAX_RECORD_IN } else { whole(waiting) };
     let least = usize::from(waiting.len() < MAX_RECORD_IN);
     whole.min(MAX_RECORD_IN).saturating_sub(waiting.len()).max(least)
 }
@@ -128,10 +145,10 @@ mod tests {
     #[test]
     fn the_kernel_fills_behind_what_waits_and_the_reader_catches_up() {
         let mut inbox = Inbox::new(100);
-        assert_eq!(inbox.grant(), Some(0..100));
-        assert_eq!(inbox.grant(), None, "one at a time");
+        assert_eq!(inbox.grant(5), Some(0..50));
+        assert_eq!(inbox.grant(5), None, "one at a time");
         inbox.filled(30);
-        assert_eq!(inbox.grant(), Some(30..100));
+        assert_eq!(inbox.grant(40), Some(30..50));
         inbox.consume(30);
         assert_eq!(inbox.waiting(), 30..30, "it stays in place under a grant");
         inbox.filled(5);
@@ -141,16 +158,34 @@ mod tests {
     }
 
     #[test]
+    fn a_record_is_received_to_its_end_and_the_next_begins_at_the_front() {
+        let mut inbox = Inbox::new(100);
+        inbox.grant(5);
+        inbox.filled(50);
+        inbox.consume(30);
+        assert_eq!(inbox.grant(5), None, "a header is here");
+        assert_eq!(inbox.grant(32), Some(50..62));
+        inbox.filled(12);
+        inbox.consume(32);
+        assert_eq!(inbox.grant(5), Some(0..50));
+        inbox.filled(48);
+        inbox.consume(48);
+        inbox.grant(5);
+        inbox.filled(48);
+        assert_eq!(inbox.grant(5), Some(48..50), "half a header, and the rest of it");
+    }
+
+    #[test]
     fn a_full_inbox_grants_nothing_until_something_is_consumed() {
         let mut inbox = Inbox::new(10);
-        inbox.grant();
+        inbox.grant(10);
         inbox.filled(10);
-        assert_eq!(inbox.grant(), None);
+        assert_eq!(inbox.grant(10), None);
         inbox.consume(9);
-        assert_eq!(inbox.grant(), None, "a move comes first");
+        assert_eq!(inbox.grant(10), None, "a move comes first");
         assert!(inbox.must_move(b"x"));
         inbox.moved();
-        assert_eq!(inbox.grant(), Some(1..10));
+        assert_eq!(inbox.grant(20), Some(1..10));
         assert_eq!(inbox.moved_bytes(), 1);
         assert!(!inbox.must_move(b"x"), "not under a grant");
     }
@@ -158,9 +193,9 @@ mod tests {
     #[test]
     fn an_empty_reception_gives_the_grant_back() {
         let mut inbox = Inbox::new(10);
-        inbox.grant();
+        inbox.grant(5);
         inbox.filled(0);
-        assert_eq!(inbox.grant(), Some(0..10));
+        assert_eq!(inbox.grant(5), Some(0..5));
     }
 
     #[test]
@@ -175,7 +210,7 @@ mod tests {
     #[should_panic(expected = "11 bytes received, 10 granted")]
     fn more_than_was_granted_cannot_have_come() {
         let mut inbox = Inbox::new(10);
-        inbox.grant();
+        inbox.grant(10);
         inbox.filled(11);
     }
 }

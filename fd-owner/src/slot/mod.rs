@@ -25,6 +25,9 @@ use outbox::Outbox;
 
 /// Slots begin at multiples of this (bytes).
 const PAGE: usize = 4096;
+/// A cache line (bytes), and how many of them the beginnings of slots are spread over.
+const LINE: usize = 64;
+const COLOURS: usize = 61;
 
 /// Bytes that the kernel may have until the operation they are given to is complete. Made here only.
 #[derive(Debug)]
@@ -76,7 +79,7 @@ struct SlotState {
 impl Slab {
     /// Memory for `slots` connections of `inbound` and `outbound` bytes each; address space only, until it is used.
     pub(crate) fn new(slots: usize, inbound: usize, outbound: usize) -> io::Result<Slab> {
-        let stride = (inbound + outbound).next_multiple_of(PAGE);
+        let stride = (inbound + outbound + COLOURS * LINE).next_multiple_of(PAGE);
         let all = stride.checked_mul(slots).ok_or(io::ErrorKind::OutOfMemory)?;
         let state = || SlotState {
             inbox: Cell::new(Inbox::new(inbound)),
@@ -156,7 +159,7 @@ impl Slab {
         if !(inbox.is_whole() && inbox.waiting().is_empty() && outbox.is_whole() && outbox.len() == 0) {
             return false;
         }
-        let start = self.start(slot);
+        let start = slot as usize * self.stride;
         // SAFETY: R6: the lease's slices borrow the backend, and with it the connection, which the caller has: none is
         // alive. The kernel has no byte of the slot (R3), and there is none that anybody waits for.
         unsafe { self.memory.give_back(&(start..start + self.stride)) };
@@ -166,8 +169,9 @@ impl Slab {
     }
 
     /// Room for the kernel to receive into, until [`received`](Self::received).
-    pub(crate) fn grant_input(&self, slot: u32) -> Option<Grant> {
-        let range = update(&self.state(slot).inbox, Inbox::grant)?;
+    /// `whole` is the length of the record under way, as far as it is known; 0 if that does not matter.
+    pub(crate) fn grant_input(&self, slot: u32, whole: usize) -> Option<Grant> {
+        let range = update(&self.state(slot).inbox, |inbox| inbox.grant(whole))?;
         Some(self.grant(slot, Port::In, self.start(slot), range))
     }
 
@@ -216,7 +220,7 @@ impl Slab {
 
     /// Lays `address` into the room for input, for a connect operation to read until [`received`](Self::received).
     pub(crate) fn grant_address(&self, slot: u32, address: &SocketAddr) -> Option<(Grant, u32)> {
-        let grant = self.grant_input(slot)?;
+        let grant = self.grant_input(slot, 0)?;
         // The kernel has the whole grant only from the operation on.
         let len = address::write(&grant, address);
         Some((grant, len))
@@ -228,8 +232,10 @@ impl Slab {
         Grant { bytes: self.memory.at(&range) }
     }
 
+    /// Where a slot's memory begins. Not all at the same place in a page: the same lines of all slots would share a few
+    /// sets of the processor's caches.
     fn start(&self, slot: u32) -> usize {
-        slot as usize * self.stride
+        slot as usize * self.stride + slot as usize % COLOURS * LINE
     }
 
     fn state(&self, slot: u32) -> &SlotState {
@@ -293,7 +299,7 @@ mod tests {
     fn r3_a_slot_under_an_operation_is_not_released() {
         let slab = slab();
         let (slot, _backend) = slab.lend().unwrap();
-        let _grant = slab.grant_input(slot).unwrap();
+        let _grant = slab.grant_input(slot, 0).unwrap();
         slab.release(slot);
     }
 
@@ -303,16 +309,16 @@ mod tests {
         let mut spans = Vec::new();
         for _ in 0..3 {
             let (slot, mut backend) = slab.lend().unwrap();
-            let input = slab.grant_input(slot).unwrap();
+            let input = slab.grant_input(slot, 0).unwrap();
             slab.received(slot, 100);
-            let more = slab.grant_input(slot).unwrap();
+            let more = slab.grant_input(slot, 0).unwrap();
             let room = backend.room(50).as_ptr() as usize;
             backend.commit(50);
             let output = slab.grant_output(slot).unwrap();
-            assert_eq!((input.len(), more.len(), output.len()), (20_000, 19_900, 50));
+            assert_eq!((input.len(), more.len(), output.len()), (10_000, 9_900, 50));
             assert_eq!(output.pointer() as usize, room);
             spans.push((backend.input().as_ptr() as usize, 100));
-            spans.push((more.pointer() as usize, 19_900));
+            spans.push((more.pointer() as usize, 9_900));
             spans.push((room, 50));
             spans.push((backend.room(1).as_ptr() as usize, 19_950));
             std::mem::forget(backend);
