@@ -60,6 +60,8 @@ pub enum Told {
     Failed(ConnectionId, String),
     /// See [`DriverEvent::Closed`].
     Closed(ConnectionId, CloseReason),
+    /// See [`DriverEvent::Detached`].
+    Detached(ConnectionId),
     /// See [`DriverEvent::AtCapacity`].
     AtCapacity,
     /// See [`DriverEvent::AcceptFailed`].
@@ -79,6 +81,7 @@ impl Told {
             DriverEvent::SendFailed(id, _) => Told::SendFailed(*id),
             DriverEvent::Failed(id, error) => Told::Failed(*id, error.to_string()),
             DriverEvent::Closed(id, reason) => Told::Closed(*id, *reason),
+            DriverEvent::Detached(id) => Told::Detached(*id),
             DriverEvent::AtCapacity(_) => Told::AtCapacity,
             DriverEvent::AcceptFailed(_, error) => Told::AcceptFailed(error.to_string()),
             other => panic!("a new event: {other:?}"),
