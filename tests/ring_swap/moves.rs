@@ -2,6 +2,7 @@
 
 use std::io::Write as _;
 use std::thread;
+use std::time::Duration;
 
 use arenatls::{Backend, Connection, Event, Progress};
 use arenatls_fd_owner::Config;
@@ -233,5 +234,27 @@ fn tickets_that_come_in_two_parts_are_taken() {
             assert_eq!(hear(&mut conn, &mut socket, 17), b"after the tickets", "cut at {cut}");
             assert!(is_resumable(conn.ssl().session().unwrap()));
         }
+    });
+}
+
+#[test]
+fn a_connection_leaves_from_its_rest() {
+    for_each_mode(|mode| {
+        let config = config().rest_after(Some(Duration::from_millis(5)));
+        let Some((mut world, mut conn, mut socket)) = World::with(mode, config) else { return };
+        for comes_first in [false, true] {
+            let id = world.adopt(conn, socket);
+            world.until(|world| (world.driver.resting() == 1).then_some(()));
+            if comes_first {
+                world.say(b"while it rests");
+            }
+            world.driver.detach(id).unwrap();
+            if !comes_first {
+                world.say(b"while it rests");
+            }
+            (conn, socket) = world.take_detached_into(id, smallest_pool());
+            assert_eq!(hear(&mut conn, &mut socket, 14), b"while it rests");
+        }
+        assert!(world.is_empty());
     });
 }
