@@ -123,6 +123,7 @@ fn a_record_is_read_in_many_places() {
         }
         assert!(read == plain);
         assert_eq!(server.poll_event().unwrap().map(Seen::from), None);
+        assert_eq!(server.backend_mut().input(), b"");
     });
 }
 

@@ -3,7 +3,7 @@
 use std::net::Shutdown;
 use std::time::Duration;
 
-use arenatls::State;
+use arenatls::{Backend as _, State};
 use arenatls_fd_owner::{CloseReason, Config, leaked_rings};
 use arenatls_rig::mode::{for_each_mode, modes, usual_pool};
 use arenatls_rig::pair::Seen;
@@ -73,16 +73,22 @@ fn an_end_of_the_transport_that_comes_meanwhile_is_handed_over() {
 #[test]
 fn the_end_of_the_transport_goes_along_to_a_ring() {
     for_each_mode(|mode| {
-        let Some((mut world, mut conn, mut socket)) = World::with(mode, Config::default()) else { return };
-        world.say(b"cut off");
-        world.line.shutdown(Shutdown::Write).unwrap();
-        while !arenatls::Backend::input_ended(conn.backend()) {
-            pump_some(&mut conn, &mut socket, usize::MAX);
+        // Once the socket's, and once only the caller's word.
+        for of_the_socket in [true, false] {
+            let Some((mut world, mut conn, mut socket)) = World::with(mode, Config::default()) else { return };
+            world.say(b"cut off");
+            if of_the_socket {
+                world.line.shutdown(Shutdown::Write).unwrap();
+            }
+            while conn.backend_mut().input().is_empty() || (of_the_socket && !conn.backend().input_ended()) {
+                pump_some(&mut conn, &mut socket, usize::MAX);
+            }
+            conn.backend_mut().end_of_input();
+            let id = world.adopt(conn, socket);
+            assert_eq!(world.read(id, 100), b"cut off");
+            world.until_told(&Told::Closed(id, CloseReason::Truncated));
+            assert!(world.is_empty());
         }
-        let id = world.adopt(conn, socket);
-        assert_eq!(world.read(id, 100), b"cut off");
-        world.until_told(&Told::Closed(id, CloseReason::Truncated));
-        assert!(world.is_empty());
     });
 }
 

@@ -9,9 +9,9 @@ use arenatls_fd_owner::Config;
 use arenatls_rig::mode::{Mode, for_each_mode, for_each_tls13_mode, smallest_pool};
 use arenatls_rig::native::is_resumable;
 use arenatls_rig::pair::{Pair, carry, events, plaintext, take_output};
-use arenatls_rig::ring::{Told, pattern, small_buffers};
+use arenatls_rig::ring::{Told, pattern, small_send_buffer};
 
-use crate::world::{World, answer, hear, pump_some};
+use crate::world::{World, answer, hear, pump_some, sockets};
 
 fn config() -> Config {
     Config::default().connections(2).queues(8, 16)
@@ -122,7 +122,7 @@ fn fill<B: Backend>(connection: &mut Connection<B>, mut from: usize) -> usize {
 fn output_that_the_peer_does_not_take_goes_along() {
     for_each_mode(|mode| {
         let Some((mut world, mut conn, mut socket)) = World::with(mode, config()) else { return };
-        small_buffers(&socket, 4096);
+        small_send_buffer(&socket, 4096);
         let (mut said, mut heard) = (0, Vec::new());
         for _ in 0..3 {
             let id = world.adopt(conn, socket);
@@ -175,6 +175,44 @@ fn a_reception_that_races_its_cancellation_loses_nothing() {
         assert_eq!(hear(&mut conn, &mut socket, 20), [part; 20]);
         world.log.clear();
     }
+}
+
+/// With a completion queue of two, what was received is told only after the connection began to leave.
+#[test]
+fn what_was_received_before_its_cancellation_and_is_told_after_it_is_kept() {
+    for_each_mode(|mode| {
+        let config = Config::default().connections(12).queues(1, 2);
+        let Some((mut world, conn, socket)) = World::with(mode, config) else { return };
+        let first = (world.adopt(conn, socket), None);
+        let others = (1..12).map(|_| {
+            let (Pair { client, server }, (line, socket)) = (mode.connected(), sockets());
+            (world.adopt(server, socket), Some((client, line)))
+        });
+        let mut all: Vec<_> = std::iter::once(first).chain(others.collect::<Vec<_>>()).collect();
+        for _ in 0..5 {
+            (0..30).for_each(|_| world.turn());
+            for (id, peer) in &mut all {
+                let text = [u8::try_from(id.index()).unwrap(); 20];
+                match peer {
+                    None => world.say(&text),
+                    Some((peer, line)) => {
+                        answer(peer, &text);
+                        pump_some(peer, line, usize::MAX);
+                    }
+                }
+            }
+            world.driver.turn(Some(Duration::ZERO)).unwrap();
+            for (id, _) in &all {
+                world.driver.detach(*id).unwrap();
+            }
+            for (id, _) in &mut all {
+                let text = [u8::try_from(id.index()).unwrap(); 20];
+                let (mut conn, mut socket) = world.take_detached_into(*id, smallest_pool());
+                assert_eq!(hear(&mut conn, &mut socket, 20), text);
+                *id = world.adopt(conn, socket);
+            }
+        }
+    });
 }
 
 #[test]

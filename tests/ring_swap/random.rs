@@ -10,7 +10,7 @@ use arenatls_fd_owner::{Config, ConnectionId, DriverEvent};
 use arenatls_rig::mode::{Mode, for_each_mode, smallest_pool, usual_pool};
 use arenatls_rig::pair::{Conn, Seen, events, plaintext};
 use arenatls_rig::random::Random;
-use arenatls_rig::ring::{WATCHDOG, pattern};
+use arenatls_rig::ring::{WATCHDOG, pattern, small_send_buffer};
 
 use crate::world::{World, hear_the_end, pump_some, stream};
 
@@ -99,7 +99,10 @@ impl Run {
         let random = &mut self.random;
         match &mut self.home {
             Some(Home::Memory(conn, socket)) => {
-                self.here.say(conn, random);
+                // So much that a slot would never have room for it is not said.
+                if conn.backend().unsent() < 15_000 {
+                    self.here.say(conn, random);
+                }
                 pump_some(conn, socket, quota);
                 self.here.hear_events(conn, random);
                 if conn.state().can_write() && random.once_in(20) && conn.ssl().version_str() == "TLSv1.3" {
@@ -194,6 +197,9 @@ fn run(seed: u64, mode: &Mode) {
     let memory = if seed.is_multiple_of(2) { Config::LEAST_MEMORY } else { (80_000, 80_000) };
     let config = Config::default().connections(1).queues(4, 8).memory(memory.0, memory.1);
     let Some((world, conn, socket)) = World::with(mode, config) else { return };
+    if seed.is_multiple_of(3) {
+        small_send_buffer(&socket, 4096);
+    }
     let mut run = Run {
         random: Random::new(seed),
         world,

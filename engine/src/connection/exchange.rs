@@ -105,7 +105,6 @@ impl<B: Handover> Connection<B> {
         if to.input_ended() || to.unsent() > 0 || !to.input().is_empty() {
             return Err(ExchangeError::NotEmpty);
         }
-        self.settle();
         self.leave_what_was_read();
         to.take_over(&self.backend.pending().ok_or(ExchangeError::Busy)?)
     }

@@ -323,6 +323,25 @@ mod tests {
     }
 
     #[test]
+    fn output_that_lies_in_two_places_is_handed_over_in_order() {
+        let slab = slab();
+        let (one, mut from) = slab.lend().unwrap();
+        let (two, mut to) = slab.lend().unwrap();
+        from.room(15_000)[..15_000].fill(1);
+        from.commit(15_000);
+        let _send = slab.grant_output(one).unwrap();
+        slab.sent(one, 12_000);
+        from.room(10_000)[..10_000].fill(2);
+        from.commit(10_000);
+        let pending = from.pending().unwrap();
+        assert_eq!(pending.unsent, [&[1; 3000][..], &[2; 10_000]]);
+        to.take_over(&pending).unwrap();
+        assert_eq!(to.pending().unwrap().unsent, [&[[1; 3000].as_slice(), &[2; 10_000]].concat()[..], &[]]);
+        assert_eq!(slab.grant_output(two).unwrap().len(), 13_000);
+        slab.sent(two, 0);
+    }
+
+    #[test]
     fn what_is_too_much_for_a_slot_changes_nothing() {
         let slab = slab();
         let (_, mut to) = slab.lend().unwrap();
