@@ -19,11 +19,15 @@ pub trait Handover: Backend {
     /// What it holds of the connection; `None` while the transport is at work on some of it, or might add to it.
     fn pending(&mut self) -> Option<Pending<'_>>;
 
-    /// Takes what another backend held. It is called on one that holds nothing.
+    /// Takes what another backend held. [`exchange`](crate::Connection::exchange) calls it on one that holds nothing.
     ///
     /// # Errors
     ///
     /// What [`Pending::check_room`] says, or [`ExchangeError::Busy`]; nothing was changed then.
+    ///
+    /// # Panics
+    ///
+    /// May panic on a backend that holds something.
     fn take_over(&mut self, pending: &Pending<'_>) -> Result<(), ExchangeError>;
 }
 
