@@ -7,9 +7,9 @@ use arenatls::{Backend as _, State};
 use arenatls_fd_owner::{CloseReason, Config, leaked_rings};
 use arenatls_rig::mode::{for_each_mode, modes, usual_pool};
 use arenatls_rig::pair::Seen;
-use arenatls_rig::ring::Told;
+use arenatls_rig::ring::{Told, reset_when_closed};
 
-use crate::world::{World, answer, hear_the_end, pump_some};
+use crate::world::{World, answer, hear_the_end, pump_some, sockets};
 
 fn text(bytes: &[u8]) -> Seen {
     Seen::Plaintext(bytes.to_vec())
@@ -143,4 +143,24 @@ fn who_is_not_taken_is_closed_as_idle() {
     world.until_told(&Told::Closed(id, CloseReason::IdleTimeout));
     assert!(world.is_empty());
     assert_eq!(hear_the_end(&mut world.peer, &mut world.line), [text(b"not sent yet"), Seen::PeerClosed]);
+}
+
+#[test]
+fn a_send_that_failed_is_told_before_the_connection_is_given_out() {
+    for_each_mode(|mode| {
+        let Some((mut world, id)) = World::on_ring(mode, Config::default()) else { return };
+        world.turn();
+        reset_when_closed(&world.line);
+        world.line = sockets().0;
+        // Nobody polls, so nobody has been told.
+        for _ in 0..3 {
+            answer(world.driver.connection(id).unwrap(), b"to nobody");
+            world.driver.turn(Some(Duration::from_millis(5))).unwrap();
+        }
+        let (mut conn, _socket) = world.take(id);
+        assert!(matches!(world.log[..], [.., Told::SendFailed(_), Told::Detached(_)]), "{:?}", world.log);
+        assert_eq!(conn.backend().unsent(), 0, "what went nowhere is not handed over");
+        assert_eq!(conn.poll_event().unwrap().map(Seen::from), Some(Seen::Truncated));
+        assert!(world.is_empty());
+    });
 }
