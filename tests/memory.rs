@@ -275,3 +275,28 @@ fn tls_1_0_splits_records_and_nobody_notices() {
         assert_eq!(arenatls_rig::pair::plaintext(&pair.to_server()), full);
     }
 }
+
+#[test]
+fn an_exchange_takes_no_memory_for_its_part() {
+    count_openssl();
+    for_each_mode(|mode| {
+        let pools = [own_pool(), own_pool()];
+        let mut pair = mode.connected_in(pools[0]);
+        pair.settled();
+        let mut conn = pair.server.exchange(pools[1].backend().unwrap()).unwrap();
+        // Input and output go along.
+        assert_eq!(pair.client.write(&[b'.'; 5000]).unwrap().done(), Some(5000));
+        carry(&mut pair.client, &mut conn);
+        assert_eq!(conn.write(&[b'.'; 5000]).unwrap().done(), Some(5000));
+        let before = Counts::now();
+        for _ in 0..10 {
+            for pool in pools {
+                conn = conn.exchange(pool.backend().unwrap()).unwrap();
+            }
+        }
+        let grown = Counts::now().since(before);
+        let nothing = arenatls_rig::alloc::Count { calls: 0, live: 0 };
+        assert_eq!(grown, Counts { rust: nothing, openssl: nothing });
+        assert_eq!(events(&mut conn).unwrap(), [Seen::Plaintext(vec![b'.'; 5000])]);
+    });
+}

@@ -8,29 +8,13 @@ use std::time::{Duration, Instant};
 use arenatls::Options;
 use arenatls::openssl::ssl::{ErrorCode, ShutdownState, Ssl, SslContext, SslStream};
 use arenatls_fd_owner::{Config, ConnectionId, RingDriver};
+use arenatls_rig::random::Random;
 use arenatls_rig::ring::{Echo, Told, WATCHDOG, all_home, contexts, driver, pattern, poll, reset_when_closed, run_out};
 
 /// Connections of one run.
 const TOTAL: usize = 300;
 /// At a time.
 const AT_A_TIME: usize = 24;
-
-/// SplitMix64.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self, below: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        usize::try_from((z ^ (z >> 31)) % below as u64).unwrap()
-    }
-
-    fn once_in(&mut self, times: usize) -> bool {
-        self.next(times) == 0
-    }
-}
 
 /// A socket that gives and takes only so much at a time.
 struct Choppy {
@@ -265,7 +249,7 @@ fn run(seed: u64, submissions: u32, completions: u32) {
     let address = listener.local_addr().unwrap();
     let id = driver.listen(listener.into(), server_context, Options::default()).unwrap();
     let mut run = Run {
-        random: Random(seed),
+        random: Random::new(seed),
         driver,
         echo: Echo::new(20),
         log: Vec::new(),

@@ -8,6 +8,7 @@ mod backend;
 mod connection;
 mod error;
 mod ffi;
+mod handover;
 mod name;
 pub mod options;
 mod protection;
@@ -17,8 +18,9 @@ mod want;
 
 pub use alert::Alert;
 pub use backend::{Backend, Ports};
-pub use connection::{Connection, Event, InPlace, Received};
+pub use connection::{Connection, Event, ExchangeError, InPlace, Received, Refused};
 pub use error::{BadRecord, Blame, BuildError, Error, Native};
+pub use handover::{Handover, Pending};
 pub use options::Options;
 pub use protection::{Counters, Protection};
 pub use record::aead::AeadChoice;

@@ -116,6 +116,11 @@ impl State {
         self.after(Trigger::Read).is_ok()
     }
 
+    /// True where application data may go either way: the handshake is done, and at most one direction has ended.
+    pub const fn is_live(self) -> bool {
+        self.can_read() || self.can_write()
+    }
+
     /// True where application data may be written.
     pub const fn can_write(self) -> bool {
         self.after(Trigger::Write).is_ok()

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use arenatls_engine::{BuildError, Error};
+use arenatls_engine::{BuildError, Error, ExchangeError};
 use thiserror::Error as ThisError;
 
 use crate::Unsupported;
@@ -32,6 +32,12 @@ pub enum DriverError {
     /// The TLS connection failed; its event follows.
     #[error(transparent)]
     Tls(#[from] Error),
+    /// The connection does not change its backend.
+    #[error(transparent)]
+    Exchange(#[from] ExchangeError),
+    /// [`DriverEvent::Detached`](crate::DriverEvent::Detached) has not come to pass.
+    #[error("the connection is not detached")]
+    NotDetached,
     /// The system refused.
     #[error("cannot {doing}: {cause}")]
     System {

@@ -34,7 +34,8 @@ pub struct ListenerId(pub(crate) u32);
 
 /// Something the application should know.
 ///
-/// [`Closed`](DriverEvent::Closed) comes once for every connection, last; its id is stale from then on.
+/// [`Closed`](DriverEvent::Closed) comes once for every connection that is not
+/// [taken](crate::RingDriver::take_detached), last; its id is stale from then on.
 ///
 /// An event borrows nothing, so that the driver can be used while one is handled; plaintext is lent by a call of its own.
 #[derive(Debug)]
@@ -60,6 +61,8 @@ pub enum DriverEvent {
     Failed(ConnectionId, Error),
     /// The connection is no more: its socket is closed, its slot is home.
     Closed(ConnectionId, CloseReason),
+    /// The kernel has nothing of the connection any more: [`take_detached`](crate::RingDriver::take_detached) gives it out.
+    Detached(ConnectionId),
     /// As many connections as allowed: the listener pauses until one has gone.
     AtCapacity(ListenerId),
     /// A connection could not be accepted; the listener goes on, after a pause if descriptors are short.

@@ -52,7 +52,7 @@ mod waker;
 pub use capabilities::Capabilities;
 pub use config::Config;
 #[cfg(target_os = "linux")]
-pub use driver::{RingDriver, Role};
+pub use driver::{NotAdopted, NotTaken, RingDriver, Role};
 #[cfg(not(target_os = "linux"))]
 pub use elsewhere::RingDriver;
 pub use error::DriverError;

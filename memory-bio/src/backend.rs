@@ -1,9 +1,9 @@
 //! The backend whose ciphertext the caller moves.
 
 use crate::block::Memory;
-use crate::{Arena, ArenaError, Capacities};
+use crate::{Arena, ArenaError, Capacities, Queue};
 use arenatls_engine::record::{HEADER, MAX_RECORD_IN};
-use arenatls_engine::{Backend, Ports};
+use arenatls_engine::{Backend, ExchangeError, Handover, Pending, Ports};
 use std::fmt;
 
 /// One connection's ciphertext, in memory of an [`Arena`] or an [`ArenaPool`](crate::ArenaPool).
@@ -13,6 +13,8 @@ use std::fmt;
 /// - bytes in: [`receive_into`](Self::receive_into), then [`received`](Self::received);
 ///   [`end_of_input`](Self::end_of_input) once the transport has ended;
 /// - bytes out: [`to_send`](Self::to_send), then [`sent`](Self::sent);
+/// - to and from another backend: [`Handover`], by way of
+///   [`Connection::exchange`](arenatls_engine::Connection::exchange);
 /// - getters: [`unsent`](Self::unsent), [`moved_bytes`](Self::moved_bytes), [`capacities`](Self::capacities).
 ///
 /// No byte is copied on the way out. On the way in the head of a record is moved only where the room after it is
@@ -186,6 +188,31 @@ impl Backend for ArenaBackend<'_> {
     fn unsent(&self) -> usize {
         ArenaBackend::unsent(self)
     }
+}
+
+impl Handover for ArenaBackend<'_> {
+    /// Always there: the caller moves the bytes, and does not while this is shown.
+    fn pending(&mut self) -> Option<Pending<'_>> {
+        let (older, newer) = self.memory.outbound.as_slices();
+        Some(Pending { input: self.memory.inbound.peek(), unsent: [older, newer], input_ended: self.ended })
+    }
+
+    fn take_over(&mut self, pending: &Pending<'_>) -> Result<(), ExchangeError> {
+        let (inbound, outbound) = (&mut self.memory.inbound, &mut self.memory.outbound);
+        pending.check_room(inbound.capacity(), outbound.capacity())?;
+        append(inbound, pending.input);
+        for part in pending.unsent {
+            append(outbound, part);
+        }
+        self.ended = pending.input_ended;
+        Ok(())
+    }
+}
+
+/// Copies `bytes`, for which there is room, to the end of `queue`.
+fn append(queue: &mut Queue<'_>, bytes: &[u8]) {
+    queue.extend(0)[..bytes.len()].copy_from_slice(bytes);
+    queue.commit(bytes.len());
 }
 
 impl fmt::Debug for ArenaBackend<'_> {

@@ -44,9 +44,10 @@ impl<B: Backend> Connection<B> {
 
     /// Gives the connection up: nothing more is sent or read, and the peer will see a truncation. Keys are zeroed now.
     pub fn abort(&mut self) {
+        // First: what is given up has not ended well.
+        self.handshaken = false;
         if self.transit(Trigger::Abort).is_ok() {
             self.want = None;
-            self.handshaken = false;
             self.outbound.drop_keys();
             self.inbound.drop_keys();
         }

@@ -19,6 +19,7 @@ use crate::want::Want;
 
 mod close;
 mod event;
+mod exchange;
 mod handshake;
 pub(crate) mod inbound;
 mod keys;
@@ -28,6 +29,7 @@ mod read;
 mod write;
 
 pub use event::{Event, Received};
+pub use exchange::{ExchangeError, Refused};
 use inbound::Inbound;
 use outbound::Outbound;
 pub use own::InPlace;
@@ -42,6 +44,7 @@ pub use own::InPlace;
 /// | ciphertext in and out | by way of [`backend_mut`](Self::backend_mut) |
 /// | commands | [`write`](Self::write), [`write_vectored`](Self::write_vectored), [`key_update`](Self::key_update), [`close`](Self::close), [`abort`](Self::abort) |
 /// | work out | [`poll_event`](Self::poll_event) |
+/// | another backend | [`exchange`](Self::exchange) |
 /// | records in memory of the caller's own | [`sealed_len`](Self::sealed_len), [`seal_into`](Self::seal_into), [`open_in`](Self::open_in) |
 ///
 /// The order that always works: receive into the backend; poll events until there is none; write; send what the
@@ -217,6 +220,8 @@ impl<B: Backend> Connection<B> {
     /// Moves to the state after `event`, before anything native is called.
     fn transit(&mut self, event: Trigger) -> Result<(), Error> {
         self.state = self.state.after(event)?;
+        let ended = matches!(self.state, State::ReceiveClosed | State::SendClosed | State::Closed);
+        self.tls.ended_well = ended && self.handshaken;
         Ok(())
     }
 
@@ -233,6 +238,7 @@ impl<B: Backend> Connection<B> {
     fn fail(&mut self, error: Error) -> Error {
         if self.state.after(Trigger::Fail).is_ok() {
             self.state = State::Failed;
+            self.tls.ended_well = false;
             self.cause.get_or_insert_with(|| error.clone());
         }
         self.want = None;
@@ -263,15 +269,6 @@ impl<B: Backend> Connection<B> {
     /// True if a control record of any kind fits the output: the condition for every call into OpenSSL.
     fn has_reserve(&mut self) -> bool {
         !self.backend.room(CONTROL_RESERVE).is_empty()
-    }
-}
-
-impl<B: Backend> Drop for Connection<B> {
-    /// OpenSSL takes a session out of its cache if the connection was not shut down; one that ended well stays.
-    fn drop(&mut self) {
-        if matches!(self.state, State::ReceiveClosed | State::SendClosed | State::Closed) && self.handshaken {
-            self.tls.mark_clean_end();
-        }
     }
 }
 

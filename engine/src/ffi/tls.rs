@@ -36,6 +36,17 @@ pub(crate) struct Tls {
     calls: u64,
     /// The caller's own context asks for `SSL_MODE_RELEASE_BUFFERS`.
     releases: bool,
+    /// Whether the connection has ended well, as far as it has ended.
+    pub(crate) ended_well: bool,
+}
+
+impl Drop for Tls {
+    /// OpenSSL takes a session out of its cache if the connection was not shut down; one that ended well stays.
+    fn drop(&mut self) {
+        if self.ended_well {
+            self.mark_clean_end();
+        }
+    }
 }
 
 /// Which end of the connection to be.
@@ -87,7 +98,7 @@ impl Tls {
             // SAFETY: `ssl` is live.
             Role::Server => unsafe { ffi::SSL_set_accept_state(raw) },
         }
-        Ok(Tls { ssl, calls: 0, releases: before & ffi::SSL_MODE_RELEASE_BUFFERS != 0 })
+        Ok(Tls { ssl, calls: 0, ended_well: false, releases: before & ffi::SSL_MODE_RELEASE_BUFFERS != 0 })
     }
 
     pub(crate) fn ssl(&self) -> &SslRef {
@@ -203,7 +214,7 @@ impl Tls {
     }
 
     /// Tells OpenSSL that the connection ended well, so that its session stays resumable (`SSL_set_shutdown`).
-    pub(crate) fn mark_clean_end(&mut self) {
+    fn mark_clean_end(&mut self) {
         // SAFETY: the SSL is live.
         unsafe { ffi::SSL_set_shutdown(self.ssl.as_ptr(), ffi::SSL_SENT_SHUTDOWN | ffi::SSL_RECEIVED_SHUTDOWN) };
     }

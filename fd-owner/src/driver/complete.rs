@@ -61,9 +61,9 @@ impl RingDriver {
     }
 }
 
-/// True if the operation shall be tried again as it was.
+/// True if the operation shall be tried again as it was. That it was cancelled says nothing of the socket.
 fn is_transient(errno: i32) -> bool {
-    matches!(errno, libc::EAGAIN | libc::EINTR)
+    matches!(errno, libc::EAGAIN | libc::EINTR | libc::ECANCELED)
 }
 
 impl Entry {
@@ -88,7 +88,7 @@ impl Entry {
 
     fn recv_failed(&mut self, errno: i32, ring: &Ring) -> Then {
         ring.slab().received(self.slot, 0);
-        if is_transient(errno) || (errno == libc::ECANCELED && self.stage != Stage::Reaping) {
+        if is_transient(errno) {
             self.recv_waits = true;
             return Then::Pump;
         }
@@ -118,7 +118,7 @@ impl Entry {
             self.send_waits = true;
             return Then::Pump;
         }
-        if self.stage == Stage::Open {
+        if matches!(self.stage, Stage::Open | Stage::Detaching) {
             self.pending.send_failed = Some(errno);
         }
         ring.slab().sink_output(self.slot);

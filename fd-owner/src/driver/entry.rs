@@ -18,11 +18,14 @@ use crate::{CloseReason, Config};
 ///   Free ─▶ Connecting ─▶ Open ─ close, end, failure ─▶ Flushing ─▶ Lingering ─▶ Reaping ─▶ Done ─▶ Free
 ///              │            └───────── abort ──────────────────────────────────────▲
 ///              └─────────────────────── failure, deadline ─────────────────────────┘ deadline, from any before it
+///
+///   Open ─ detach ─▶ Detaching ─▶ Detached ─ taken ─▶ Free
+///                        └─────────────┴─ deadline ─▶ Flushing
 /// ```
 ///
 /// Flushing: what is committed leaves, close_notify or the alert last. Lingering: our direction is shut, and what the peer
 /// still sends is read and thrown away, so that no reset destroys what it has not read yet. Reaping: the socket is shut
-/// down, and every operation completes before it is closed.
+/// down, and every operation completes before it is closed. Detaching: every operation is cancelled, and completes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
     Free,
@@ -32,6 +35,8 @@ pub(super) enum Stage {
     Lingering,
     Reaping,
     Done,
+    Detaching,
+    Detached,
 }
 
 /// An operation's life: from its submission to its own last completion the kernel has what it was given.
@@ -50,6 +55,7 @@ pub(super) struct Pending {
     pub(super) accepted: Option<u32>,
     pub(super) writable: bool,
     pub(super) send_failed: Option<i32>,
+    pub(super) detached: bool,
 }
 
 #[derive(Debug)]
@@ -127,6 +133,7 @@ impl Entry {
             Stage::Connecting => Some(self.born + config.handshake_timeout),
             Stage::Open if !self.handshaken => Some(self.born + config.handshake_timeout),
             Stage::Open => [self.idle_deadline(config), self.rest_deadline(config)].into_iter().flatten().min(),
+            Stage::Detaching | Stage::Detached => self.idle_deadline(config),
             Stage::Flushing | Stage::Lingering => Some(self.closing + config.close_timeout),
             Stage::Free | Stage::Reaping | Stage::Done => None,
         }
@@ -141,12 +148,13 @@ impl Entry {
         loop {
             let before = self.stage;
             match self.stage {
-                Stage::Free | Stage::Done => {}
+                Stage::Free | Stage::Done | Stage::Detached => {}
                 Stage::Connecting => self.arm_connect(ring)?,
                 Stage::Open => self.pump_open(ring)?,
                 Stage::Flushing => self.pump_flushing(ring)?,
                 Stage::Lingering => self.pump_lingering(ring)?,
                 Stage::Reaping => self.pump_reaping(ring)?,
+                Stage::Detaching => self.pump_detaching(ring)?,
             }
             if self.stage == before {
                 return Ok(());
@@ -241,7 +249,7 @@ impl Entry {
         Ok(())
     }
 
-    fn op(&mut self, kind: Kind) -> &mut Op {
+    pub(super) fn op(&mut self, kind: Kind) -> &mut Op {
         match kind {
             Kind::Recv => &mut self.recv,
             Kind::Send => &mut self.send,

@@ -6,7 +6,7 @@ use std::os::fd::OwnedFd;
 use std::rc::Rc;
 use std::time::Instant;
 
-use arenatls_engine::{Connection, Options};
+use arenatls_engine::{Backend as _, Connection, Options, State};
 use openssl::ssl::{Ssl, SslContext};
 
 use crate::slot::{FdBackend, Slab, SlotCount};
@@ -18,6 +18,7 @@ use crate::{Capabilities, CloseReason, Config, ConnectionId, DriverError, Listen
 
 mod accept;
 mod complete;
+mod detach;
 mod entry;
 mod poll;
 mod rest;
@@ -25,6 +26,7 @@ mod rest;
 mod socket;
 
 use accept::{LISTENERS, Listener};
+pub use detach::{NotAdopted, NotTaken};
 use entry::{Entry, Stage};
 
 /// Which end of a connection we are.
@@ -46,7 +48,8 @@ pub enum Role<'a> {
 /// | kind | methods |
 /// |---|---|
 /// | getters | [`slots`](Self::slots), [`connections`](Self::connections), [`resting`](Self::resting), [`peer_addr`](Self::peer_addr), [`ring_setup`](Self::ring_setup), [`waker`](Self::waker) |
-/// | connections in | [`listen`](Self::listen), [`adopt`](Self::adopt), [`connect`](Self::connect) |
+/// | connections in | [`listen`](Self::listen), [`adopt`](Self::adopt), [`connect`](Self::connect), [`adopt_connection`](Self::adopt_connection) |
+/// | connections out | [`detach`](Self::detach), [`take_detached`](Self::take_detached) |
 /// | commands | [`connection`](Self::connection), [`close`](Self::close), [`abort`](Self::abort), [`pause`](Self::pause), [`resume`](Self::resume), [`stop_listening`](Self::stop_listening) |
 /// | work out | [`poll_event`](Self::poll_event), [`plaintext`](Self::plaintext), [`turn`](Self::turn) |
 ///
@@ -207,14 +210,26 @@ impl RingDriver {
     }
 
     fn take_in(&mut self, socket: OwnedFd, ssl: Ssl, role: Role<'_>, options: &Options) -> Result<u32, DriverError> {
-        let full = DriverError::AtCapacity { connections: self.config.connections };
-        let Some(index) = self.free.last().copied() else { return Err(full) };
-        let Some((slot, backend)) = self.ring.slab().lend() else { return Err(full) };
+        let (index, slot, backend) = self.vacancy()?;
         let made = match role {
             Role::Server => Connection::accept_with(ssl, backend, options),
             Role::Client { name } => Connection::connect_with(ssl, name, backend, options),
         };
         let conn = made.inspect_err(|_| self.ring.slab().release(slot))?;
+        self.settle_in(index, slot, conn, socket);
+        Ok(index)
+    }
+
+    /// A place for another connection, and its slot, which is released if the connection is not to be.
+    fn vacancy(&self) -> Result<(u32, u32, FdBackend), DriverError> {
+        let full = DriverError::AtCapacity { connections: self.config.connections };
+        let Some(index) = self.free.last().copied() else { return Err(full) };
+        let Some((slot, backend)) = self.ring.slab().lend() else { return Err(full) };
+        Ok((index, slot, backend))
+    }
+
+    /// Gives the connection the place that [`vacancy`](Self::vacancy) found.
+    fn settle_in(&mut self, index: u32, slot: u32, conn: Connection<FdBackend>, socket: OwnedFd) {
         self.free.pop();
         let socket = TcpStream::from(socket);
         // Not every stream socket is of TCP.
@@ -224,6 +239,8 @@ impl RingDriver {
         self.entries[index as usize] = Entry {
             generation,
             stage: Stage::Open,
+            handshaken: conn.state() != State::Idle,
+            read_ended: conn.backend().input_ended(),
             conn: Some(conn),
             socket: Some(socket),
             slot,
@@ -231,7 +248,6 @@ impl RingDriver {
         };
         self.schedule(index);
         self.ready.add(index);
-        Ok(index)
     }
 
     /// The connection behind a handle, to write, close its sending direction, or ask what was negotiated; `None` once it

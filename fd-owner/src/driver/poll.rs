@@ -11,7 +11,7 @@ use crate::submission::Full;
 use crate::{CloseReason, ConnectionId, DriverError, DriverEvent, ListenerId};
 
 /// An event before it borrows anything.
-enum Note {
+pub(super) enum Note {
     Accepted(u32),
     HandshakeComplete,
     Plaintext,
@@ -21,6 +21,7 @@ enum Note {
     SendFailed(i32),
     Failed(Error),
     Closed(CloseReason),
+    Detached,
 }
 
 impl RingDriver {
@@ -78,7 +79,7 @@ impl RingDriver {
         }
     }
 
-    fn set_free(&mut self, index: u32) {
+    pub(super) fn set_free(&mut self, index: u32) {
         let entry = &mut self.entries[index as usize];
         *entry = Entry { generation: entry.generation.wrapping_add(1), ..Entry::free(index, self.now) };
         self.free.push(index);
@@ -171,7 +172,7 @@ impl RingDriver {
             (Stage::Open, Some(State::Closed)) => self.finish(index, CloseReason::Done),
             // A write failed it; polling tells.
             (Stage::Open, Some(State::Failed)) => self.ready.add(index),
-            (Stage::Done, _) if before != Stage::Done => {
+            (Stage::Done | Stage::Detached, _) if before != after => {
                 self.schedule(index);
                 self.ready.add(index);
             }
@@ -215,6 +216,7 @@ impl RingDriver {
                 self.dirty.add(index);
             }
             Stage::Open if entry.handshaken => self.finish(index, CloseReason::IdleTimeout),
+            Stage::Detaching | Stage::Detached => self.finish(index, CloseReason::IdleTimeout),
             Stage::Open | Stage::Connecting => self.give_up(index, CloseReason::HandshakeTimeout),
             _ if entry.reason == CloseReason::Done => self.give_up(index, CloseReason::CloseTimeout),
             _ => {
@@ -240,6 +242,7 @@ impl Entry {
                 self.pending = Pending::default();
                 Some(Note::Closed(self.reason))
             }
+            Stage::Detached => self.note_detached(),
             _ => None,
         }
     }
@@ -303,6 +306,7 @@ impl Note {
             Note::Failed(error) => DriverEvent::Failed(id, error),
             Note::Closed(reason) => DriverEvent::Closed(id, reason),
             Note::Plaintext => DriverEvent::Plaintext(id),
+            Note::Detached => DriverEvent::Detached(id),
         }
     }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::Range;
 use std::rc::Rc;
 
-use arenatls_engine::{Backend, Ports};
+use arenatls_engine::{Backend, ExchangeError, Handover, Pending, Ports};
 
 use super::inbox::{Inbox, whole};
 use super::outbox::Outbox;
@@ -55,6 +55,13 @@ impl FdBackend {
         bytes.copy_within(waiting, 0);
         update(&self.slab.state(self.slot).inbox, Inbox::moved);
         whole
+    }
+
+    /// Where the bytes of both directions lie, if the kernel has none of them.
+    fn whole(&self) -> Option<(Inbox, Outbox)> {
+        let state = self.slab.state(self.slot);
+        let (inbox, outbox) = (state.inbox.get(), state.outbox.get());
+        (inbox.is_whole() && outbox.is_whole()).then_some((inbox, outbox))
     }
 
     /// From positions in the inbound region to those in the whole memory.
@@ -118,6 +125,39 @@ impl Backend for FdBackend {
     #[inline]
     fn unsent(&self) -> usize {
         self.slab.unsent(self.slot)
+    }
+}
+
+impl Handover for FdBackend {
+    /// `None` while an operation is in flight.
+    fn pending(&mut self) -> Option<Pending<'_>> {
+        let (inbox, outbox) = self.whole()?;
+        let (input, [older, newer]) = (inbox.waiting(), outbox.waiting());
+        let (input_ended, out) = (self.input_ended(), self.slab.inbound);
+        let all = self.inbound(&(0..out + outbox.capacity()));
+        self.slab.map.borrow().write(self.slot as usize, &all);
+        // SAFETY: R1: this is the slot's lease. R2: the kernel has nothing of it (`whole`).
+        let slot: &[u8] = unsafe { self.lease.bytes(&self.slab.memory, &all) };
+        let sent_from = |part: Range<usize>| &slot[out + part.start..out + part.end];
+        Some(Pending { input: &slot[input], unsent: [sent_from(older), sent_from(newer)], input_ended })
+    }
+
+    fn take_over(&mut self, pending: &Pending<'_>) -> Result<(), ExchangeError> {
+        let (inbox, outbox) = self.whole().ok_or(ExchangeError::Busy)?;
+        let at = inbox.waiting().end;
+        pending.check_room(inbox.capacity() - at, outbox.capacity() - outbox.len())?;
+        let range = self.inbound(&(at..at + pending.input.len()));
+        self.slab.map.borrow().write(self.slot as usize, &range);
+        // SAFETY: R1: this is the slot's lease. R2: the kernel has nothing of it (`whole`).
+        unsafe { self.lease.bytes(&self.slab.memory, &range) }.copy_from_slice(pending.input);
+        // As a reception would have brought it.
+        update(&self.slab.state(self.slot).inbox, |inbox| inbox.grant().map(|_| inbox.filled(pending.input.len())));
+        for part in pending.unsent {
+            self.room(part.len())[..part.len()].copy_from_slice(part);
+            self.commit(part.len());
+        }
+        self.slab.state(self.slot).ended.set(pending.input_ended);
+        Ok(())
     }
 }
 

@@ -253,7 +253,7 @@ fn update<T: Copy, R>(cell: &Cell<T>, change: impl FnOnce(&mut T) -> R) -> R {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use arenatls_engine::Backend as _;
+    use arenatls_engine::{Backend as _, ExchangeError, Handover as _, Pending};
 
     fn slab() -> Rc<Slab> {
         Rc::new(Slab::new(3, 20_000, 20_000).unwrap())
@@ -301,6 +301,68 @@ mod tests {
         let (slot, _backend) = slab.lend().unwrap();
         let _grant = slab.grant_input(slot, 0).unwrap();
         slab.release(slot);
+    }
+
+    #[test]
+    fn r2_nothing_is_handed_over_under_an_operation() {
+        let slab = slab();
+        let (one, mut from) = slab.lend().unwrap();
+        let (two, mut to) = slab.lend().unwrap();
+        let _reception = slab.grant_input(one).unwrap();
+        assert!(from.pending().is_none());
+        assert_eq!(from.take_over(&to.pending().unwrap()), Err(ExchangeError::Busy));
+        slab.received(one, 7);
+        from.room(9)[..9].fill(9);
+        from.commit(9);
+        let _send = slab.grant_output(one).unwrap();
+        assert!(from.pending().is_none());
+        slab.sent(one, 4);
+        slab.end_input(one);
+        let pending = from.pending().unwrap();
+        assert_eq!((pending.input, pending.unsent_len(), pending.input_ended), (&[0; 7][..], 5, true));
+        to.take_over(&pending).unwrap();
+        assert_eq!(to.input(), [0; 7]);
+        assert_eq!((to.unsent(), to.input_ended()), (5, true));
+        let sent = slab.grant_output(two).unwrap();
+        assert_eq!(sent.len(), 5);
+        slab.sent(two, 5);
+    }
+
+    #[test]
+    fn output_that_lies_in_two_places_is_handed_over_in_order() {
+        let slab = slab();
+        let (one, mut from) = slab.lend().unwrap();
+        let (two, mut to) = slab.lend().unwrap();
+        from.room(15_000)[..15_000].fill(1);
+        from.commit(15_000);
+        let _send = slab.grant_output(one).unwrap();
+        slab.sent(one, 12_000);
+        from.room(10_000)[..10_000].fill(2);
+        from.commit(10_000);
+        let pending = from.pending().unwrap();
+        assert_eq!(pending.unsent, [&[1; 3000][..], &[2; 10_000]]);
+        to.take_over(&pending).unwrap();
+        assert_eq!(to.pending().unwrap().unsent, [&[[1; 3000].as_slice(), &[2; 10_000]].concat()[..], &[]]);
+        assert_eq!(slab.grant_output(two).unwrap().len(), 13_000);
+        slab.sent(two, 0);
+    }
+
+    #[test]
+    fn what_is_too_much_for_a_slot_changes_nothing() {
+        let slab = slab();
+        let (_, mut to) = slab.lend().unwrap();
+        let much = [1; 20_001];
+        let pending = |input, output| Pending { input, unsent: [output, &much[..1]], input_ended: true };
+        for (pending, why) in [
+            (pending(&much, &[]), ExchangeError::InputTooLarge { pending: 20_001, room: 20_000 }),
+            (pending(&[1], &much[..20_000]), ExchangeError::OutputTooLarge { pending: 20_001, room: 20_000 }),
+        ] {
+            assert_eq!(to.take_over(&pending), Err(why));
+            assert_eq!((to.input().len(), to.unsent(), to.input_ended()), (0, 0, false));
+        }
+        to.take_over(&pending(&much[..20_000], &much[..19_999])).unwrap();
+        assert_eq!((to.input().len(), to.unsent(), to.input_ended()), (20_000, 20_000, true));
+        assert!(to.take_over(&pending(&much[..1], &[])).is_err(), "it is full");
     }
 
     #[test]

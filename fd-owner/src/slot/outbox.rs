@@ -52,6 +52,11 @@ impl Outbox {
         self.high_water
     }
 
+    /// What is committed and not sent, oldest first.
+    pub(crate) fn waiting(&self) -> [Range<usize>; 2] {
+        [self.head..self.tail, 0..self.wrapped]
+    }
+
     /// All the contiguous room there is, if it is at least `at_least` bytes (and one); else an empty range.
     pub(crate) fn room(&mut self, at_least: usize) -> Range<usize> {
         let least = at_least.max(1);

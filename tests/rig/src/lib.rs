@@ -8,6 +8,7 @@ pub mod mode;
 pub mod native;
 pub mod ownership;
 pub mod pair;
+pub mod random;
 #[cfg(target_os = "linux")]
 pub mod ring;
 pub mod stock;

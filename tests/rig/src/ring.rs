@@ -60,6 +60,8 @@ pub enum Told {
     Failed(ConnectionId, String),
     /// See [`DriverEvent::Closed`].
     Closed(ConnectionId, CloseReason),
+    /// See [`DriverEvent::Detached`].
+    Detached(ConnectionId),
     /// See [`DriverEvent::AtCapacity`].
     AtCapacity,
     /// See [`DriverEvent::AcceptFailed`].
@@ -79,6 +81,7 @@ impl Told {
             DriverEvent::SendFailed(id, _) => Told::SendFailed(*id),
             DriverEvent::Failed(id, error) => Told::Failed(*id, error.to_string()),
             DriverEvent::Closed(id, reason) => Told::Closed(*id, *reason),
+            DriverEvent::Detached(id) => Told::Detached(*id),
             DriverEvent::AtCapacity(_) => Told::AtCapacity,
             DriverEvent::AcceptFailed(_, error) => Told::AcceptFailed(error.to_string()),
             other => panic!("a new event: {other:?}"),
@@ -355,9 +358,18 @@ pub fn reset_when_closed(socket: &impl AsRawFd) {
 /// Limits how much the sockets of `listener` take to send, and to receive (`SO_SNDBUF`, `SO_RCVBUF`).
 pub fn small_buffers(socket: &impl AsRawFd, bytes: i32) {
     for option in [libc::SO_SNDBUF, libc::SO_RCVBUF] {
-        let (value, len) = (std::ptr::from_ref(&bytes).cast(), 4);
-        // SAFETY: the option is an int, and `value` points to one.
-        let set = unsafe { libc::setsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, option, value, len) };
-        assert_eq!(set, 0);
+        set_int(socket, option, bytes);
     }
+}
+
+/// Limits how much `socket` takes to send (`SO_SNDBUF`). (A small window to receive would make loopback slow.)
+pub fn small_send_buffer(socket: &impl AsRawFd, bytes: i32) {
+    set_int(socket, libc::SO_SNDBUF, bytes);
+}
+
+fn set_int(socket: &impl AsRawFd, option: i32, value: i32) {
+    let (value, len) = (std::ptr::from_ref(&value).cast(), 4);
+    // SAFETY: the option is an int, and `value` points to one.
+    let set = unsafe { libc::setsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, option, value, len) };
+    assert_eq!(set, 0);
 }
