@@ -151,7 +151,9 @@ impl Handover for FdBackend {
         // SAFETY: R1: this is the slot's lease. R2: the kernel has nothing of it (`whole`).
         unsafe { self.lease.bytes(&self.slab.memory, &range) }.copy_from_slice(pending.input);
         // As a reception would have brought it.
-        update(&self.slab.state(self.slot).inbox, |inbox| inbox.grant().map(|_| inbox.filled(pending.input.len())));
+        update(&self.slab.state(self.slot).inbox, |inbox| {
+            inbox.grant(pending.input.len()).map(|_| inbox.filled(pending.input.len()))
+        });
         for part in pending.unsent {
             self.room(part.len())[..part.len()].copy_from_slice(part);
             self.commit(part.len());

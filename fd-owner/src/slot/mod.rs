@@ -308,7 +308,7 @@ mod tests {
         let slab = slab();
         let (one, mut from) = slab.lend().unwrap();
         let (two, mut to) = slab.lend().unwrap();
-        let _reception = slab.grant_input(one).unwrap();
+        let _reception = slab.grant_input(one, 0).unwrap();
         assert!(from.pending().is_none());
         assert_eq!(from.take_over(&to.pending().unwrap()), Err(ExchangeError::Busy));
         slab.received(one, 7);
