@@ -22,12 +22,13 @@ pub struct Config {
     pub(crate) idle_timeout: Option<Duration>,
     pub(crate) close_timeout: Duration,
     pub(crate) spin: Duration,
+    pub(crate) writers: usize,
     pub(crate) options: Options,
 }
 
 impl Default for Config {
     /// 1,024 connections of 32 KiB inbound and 36 KiB outbound (address space, until it is used); 10 s for a handshake,
-    /// 60 s idle, 2 s to close.
+    /// 60 s idle, 2 s to close; 64 writers a connection.
     fn default() -> Self {
         Config {
             connections: 1024,
@@ -39,6 +40,7 @@ impl Default for Config {
             idle_timeout: Some(Duration::from_secs(60)),
             close_timeout: Duration::from_secs(2),
             spin: Duration::ZERO,
+            writers: 64,
             options: Options::default(),
         }
     }
@@ -96,6 +98,13 @@ impl Config {
     #[must_use]
     pub fn spin(mut self, limit: Duration) -> Self {
         self.spin = limit;
+        self
+    }
+
+    /// The most writers on other threads that a connection has at a time, clones included.
+    #[must_use]
+    pub fn writers(mut self, most: u32) -> Self {
+        self.writers = most as usize;
         self
     }
 

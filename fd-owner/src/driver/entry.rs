@@ -9,6 +9,7 @@ use arenatls_engine::{Connection, Progress, State, Want};
 use crate::slot::FdBackend;
 use crate::submission::{Full, Ring};
 use crate::token::{Kind, Token};
+use crate::writer::{Desk, WriterEnd};
 use crate::{CloseReason, Config};
 
 /// Where a connection is in the driver's care.
@@ -49,6 +50,8 @@ pub(super) struct Pending {
     pub(super) accepted: Option<u32>,
     pub(super) writable: bool,
     pub(super) send_failed: Option<i32>,
+    /// A write of the application itself found no room.
+    pub(super) starved: bool,
 }
 
 #[derive(Debug)]
@@ -65,6 +68,8 @@ pub(super) struct Entry {
     pub(super) connect: Op,
     pub(super) cancels: u8,
     pub(super) pending: Pending,
+    /// Where writers on other threads bring what they write.
+    pub(super) desk: Option<Box<Desk>>,
     pub(super) reason: CloseReason,
     pub(super) handshaken: bool,
     pub(super) paused: bool,
@@ -97,6 +102,7 @@ impl Entry {
             connect: Op::Idle,
             cancels: 0,
             pending: Pending::default(),
+            desk: None,
             reason: CloseReason::Done,
             handshaken: false,
             paused: false,
@@ -146,6 +152,7 @@ impl Entry {
     }
 
     fn pump_open(&mut self, ring: &mut Ring) -> Result<(), Full> {
+        self.drain_writers(ring);
         self.arm_send(ring)?;
         if matches!(self.state(), Some(State::SendClosed | State::Closed)) && self.is_flushed(ring) {
             self.shut_write();
@@ -154,7 +161,9 @@ impl Entry {
     }
 
     fn pump_flushing(&mut self, ring: &mut Ring) -> Result<(), Full> {
-        self.say_goodbye(ring);
+        if self.drain_writers_at_end(ring) {
+            self.say_goodbye(ring);
+        }
         self.arm_send(ring)?;
         if self.conn.is_none() && self.is_flushed(ring) {
             self.shut_write();
@@ -213,6 +222,7 @@ impl Entry {
 
     /// Gives up what is under way. The peer sees the end at once, whatever operations are in flight.
     pub(super) fn reap(&mut self) {
+        self.end_writers(WriterEnd::Connection(self.reason));
         self.conn = None;
         if let Some(socket) = &self.socket {
             // It may never have been connected, or be gone.
