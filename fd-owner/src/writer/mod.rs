@@ -211,7 +211,9 @@ impl Writer {
             self.want(message.len());
             // The driver may have made room before it could see that it is waited for.
             wrote = self.try_write(message);
-            let Some(feed) = self.feed.as_ref().filter(|_| matches!(wrote, Err(WriteError::Full { .. }))) else { break };
+            let Some(feed) = self.feed.as_ref().filter(|_| matches!(wrote, Err(WriteError::Full { .. }))) else {
+                break;
+            };
             if !feed.park(deadline) {
                 wrote = Err(WriteError::TimedOut);
                 break;
