@@ -1,6 +1,6 @@
 //! Writers on other threads: every message whole and in order, however many write; and every writer learns the end.
 
-use std::io::Read as _;
+use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
@@ -139,11 +139,10 @@ fn blocked<T>(thread: &JoinHandle<T>) {
     assert!(!thread.is_finished(), "it should wait");
 }
 
-fn four_writers(client_context: &SslContext, server_context: SslContext, capacity: usize) {
+fn four_writers(config: Config, client_context: &SslContext, server_context: SslContext, capacity: usize) {
     const EACH: u32 = 2000;
-    let Some((server, remotes)) = start(config().close_timeout(WATCHDOG), server_context, capacity, false) else {
-        return;
-    };
+    let config = config.connections(4).close_timeout(WATCHDOG);
+    let Some((server, remotes)) = start(config, server_context, capacity, false) else { return };
     let mut stream = client(server.address, client_context);
     let remote = next(&remotes);
     let threads: Vec<_> = (0..4)
@@ -169,16 +168,46 @@ fn four_writers(client_context: &SslContext, server_context: SslContext, capacit
 #[test]
 fn four_writers_messages_come_whole_and_in_order() {
     let authority = Authority::new("writers");
+    let spinning = Config::default().spin(Duration::from_micros(50));
+    let tiny = Config::default().queues(1, 2).memory(Config::LEAST_MEMORY.0, Config::LEAST_MEMORY.1);
     for version in [SslVersion::TLS1_2, SslVersion::TLS1_3] {
-        for capacity in [3100, 65_536] {
-            let terms = Terms::default().version(version);
-            four_writers(
-                &contexts::client(&authority, &terms),
-                contexts::server(&authority.server(), &terms),
-                capacity,
-            );
+        let terms = Terms::default().version(version);
+        let contexts = || (contexts::client(&authority, &terms), contexts::server(&authority.server(), &terms));
+        for (config, capacity) in [(Config::default(), 65_536), (spinning.clone(), 8192), (tiny.clone(), 3100)] {
+            let (client, server) = contexts();
+            four_writers(config, &client, server, capacity);
         }
     }
+}
+
+#[test]
+fn a_close_reads_on_for_a_peer_that_writes_before_it_reads() {
+    let (client_context, server_context) = contexts();
+    let config = config().close_timeout(WATCHDOG);
+    let Some((server, remotes)) = start(config, server_context, 2_000_000, false) else { return };
+    let mut peer = client(server.address, &client_context);
+    let mut remote = next(&remotes);
+    let id = remote.id;
+    remote.ask(move |driver| driver.pause(id).unwrap());
+    let (mut accepted, mut number) = (0, 0);
+    while accepted < 1_900_000 {
+        let bytes = message(0, number);
+        remote.writer.write(&bytes).unwrap();
+        (accepted, number) = (accepted + bytes.len(), number + 1);
+    }
+    let begun = Instant::now();
+    let reader = thread::spawn(move || {
+        peer.write_all(&vec![7; 12_000_000]).unwrap();
+        (read_to_end(&mut peer), peer)
+    });
+    thread::sleep(SHORT);
+    assert!(!reader.is_finished() && remote.writer.unsealed() > 0, "both are stuck");
+    remote.order(move |driver| driver.close(id).unwrap());
+    let (got, peer) = reader.join().unwrap();
+    assert_eq!(messages(&got, 1), [number]);
+    assert!(begun.elapsed() < WATCHDOG / 2, "{:?}", begun.elapsed());
+    drop((remote, peer));
+    assert_eq!(reasons(&server.stop()), [CloseReason::Done]);
 }
 
 #[test]

@@ -10,7 +10,7 @@ use crossbeam_utils::sync::{Parker, Unparker};
 use rtrb::{Consumer, Producer, RingBuffer};
 use zeroize::Zeroize as _;
 
-use super::run::{HEADER, Content, Run};
+use super::run::{Content, HEADER, Run};
 
 /// A message is on its way into the ring.
 const BUSY: u8 = 1;
