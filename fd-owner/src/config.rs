@@ -23,12 +23,13 @@ pub struct Config {
     pub(crate) close_timeout: Duration,
     pub(crate) rest_after: Option<Duration>,
     pub(crate) spin: Duration,
+    pub(crate) writers: usize,
     pub(crate) options: Options,
 }
 
 impl Default for Config {
     /// 1,024 connections of 64 KiB inbound and 36 KiB outbound (address space, until it is used); 10 s for a handshake,
-    /// 60 s idle, 2 s to close; memory is given back after 5 s.
+    /// 60 s idle, 2 s to close; memory is given back after 5 s; 64 writers a connection.
     fn default() -> Self {
         Config {
             connections: 1024,
@@ -41,6 +42,7 @@ impl Default for Config {
             close_timeout: Duration::from_secs(2),
             rest_after: Some(Duration::from_secs(5)),
             spin: Duration::ZERO,
+            writers: 64,
             options: Options::default(),
         }
     }
@@ -106,6 +108,13 @@ impl Config {
     #[must_use]
     pub fn spin(mut self, limit: Duration) -> Self {
         self.spin = limit;
+        self
+    }
+
+    /// The most writers on other threads that a connection has at a time, clones included.
+    #[must_use]
+    pub fn writers(mut self, most: u32) -> Self {
+        self.writers = most as usize;
         self
     }
 

@@ -23,6 +23,12 @@ pub enum DriverError {
         /// The most connections at a time.
         connections: u32,
     },
+    /// As many writers as the connection may have.
+    #[error("the connection has {most} writers, as many as allowed")]
+    TooManyWriters {
+        /// [`Config::writers`](crate::Config::writers).
+        most: usize,
+    },
     /// The connection that this handle named is no more, or is closing.
     #[error("the connection is no more")]
     Stale,

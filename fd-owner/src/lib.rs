@@ -48,6 +48,8 @@ mod token;
 mod unsupported;
 #[cfg(target_os = "linux")]
 mod waker;
+#[cfg(target_os = "linux")]
+mod writer;
 
 pub use capabilities::Capabilities;
 pub use config::Config;
@@ -66,3 +68,5 @@ pub use submission::leaked_rings;
 pub use unsupported::Unsupported;
 #[cfg(target_os = "linux")]
 pub use waker::Waker;
+#[cfg(target_os = "linux")]
+pub use writer::{WriteError, Writer, WriterCounts, WriterEnd};

@@ -127,7 +127,7 @@ impl Entry {
     }
 
     fn after_send(&mut self, ring: &Ring) -> Then {
-        let starved = ring.slab().take_starved(self.slot);
+        let starved = ring.slab().take_starved(self.slot) | std::mem::take(&mut self.pending.starved);
         self.pending.writable |= starved;
         let waits_for_input = self.conn.as_ref().is_some_and(|conn| conn.want() == Some(Want::Input));
         if starved || !waits_for_input { Then::Poll } else { Then::Pump }

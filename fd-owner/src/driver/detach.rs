@@ -12,6 +12,7 @@ use super::entry::{Entry, Op, Stage};
 use super::poll::Note;
 use crate::submission::{Full, Ring};
 use crate::token::Kind;
+use crate::writer::WriterEnd;
 use crate::{ConnectionId, DriverError};
 
 /// What [`RingDriver::adopt_connection`] was given, unchanged, and why it was refused.
@@ -69,6 +70,9 @@ impl RingDriver {
     /// told. What has come until then and was not read, and what was not sent, is handed over by
     /// [`take_detached`](Self::take_detached).
     ///
+    /// Writers on other threads learn that the driver is done with it ([`WriterEnd::Gone`](crate::WriterEnd::Gone)); what
+    /// they had accepted is sealed before.
+    ///
     /// From here on the driver tells nothing else of it, and [`connection`](Self::connection) is `None`: what would be
     /// written could not leave. [`abort`](Self::abort) ends it all the same. If it is not taken within
     /// [`Config::idle_timeout`](crate::Config::idle_timeout), it is closed as any idle connection is.
@@ -83,6 +87,7 @@ impl RingDriver {
         if !state.is_live() {
             return Err(ExchangeError::NotLive(state).into());
         }
+        entry.shut_writers(WriterEnd::Gone);
         entry.stage = Stage::Detaching;
         entry.active = Instant::now();
         self.schedule(index);
@@ -131,6 +136,10 @@ impl RingDriver {
 
 impl Entry {
     pub(super) fn pump_detaching(&mut self, ring: &mut Ring) -> Result<(), Full> {
+        if !self.drain_writers(ring) {
+            return self.arm_send(ring);
+        }
+        self.end_writers(WriterEnd::Gone);
         for kind in [Kind::Recv, Kind::Send] {
             // A cancellation can miss an operation that is being tried at that moment: then another follows.
             if *self.op(kind) == Op::Cancelling && self.cancels == 0 {

@@ -10,6 +10,7 @@ use super::rest::Rest;
 use crate::slot::FdBackend;
 use crate::submission::{Full, Ring};
 use crate::token::{Kind, Token};
+use crate::writer::{Desk, WriterEnd};
 use crate::{CloseReason, Config};
 
 /// Where a connection is in the driver's care.
@@ -56,6 +57,8 @@ pub(super) struct Pending {
     pub(super) writable: bool,
     pub(super) send_failed: Option<i32>,
     pub(super) detached: bool,
+    /// A write of the application itself found no room.
+    pub(super) starved: bool,
 }
 
 #[derive(Debug)]
@@ -72,6 +75,8 @@ pub(super) struct Entry {
     pub(super) connect: Op,
     pub(super) cancels: u8,
     pub(super) pending: Pending,
+    /// Where writers on other threads bring what they write.
+    pub(super) desk: Option<Box<Desk>>,
     pub(super) reason: CloseReason,
     pub(super) handshaken: bool,
     pub(super) paused: bool,
@@ -109,6 +114,7 @@ impl Entry {
             connect: Op::Idle,
             cancels: 0,
             pending: Pending::default(),
+            desk: None,
             reason: CloseReason::Done,
             handshaken: false,
             paused: false,
@@ -163,6 +169,7 @@ impl Entry {
     }
 
     fn pump_open(&mut self, ring: &mut Ring) -> Result<(), Full> {
+        self.drain_writers(ring);
         self.arm_send(ring)?;
         self.settle(ring)?;
         if matches!(self.state(), Some(State::SendClosed | State::Closed)) && self.is_flushed(ring) {
@@ -172,7 +179,9 @@ impl Entry {
     }
 
     fn pump_flushing(&mut self, ring: &mut Ring) -> Result<(), Full> {
-        self.say_goodbye(ring);
+        if self.drain_writers_at_end(ring) {
+            self.say_goodbye(ring);
+        }
         self.arm_send(ring)?;
         if self.conn.is_none() && self.is_flushed(ring) {
             self.shut_write();
@@ -227,6 +236,7 @@ impl Entry {
 
     /// Gives up what is under way. The peer sees the end at once, whatever operations are in flight.
     pub(super) fn reap(&mut self) {
+        self.end_writers(WriterEnd::Connection(self.reason));
         self.conn = None;
         if let Some(socket) = &self.socket {
             // It may never have been connected, or be gone.
@@ -302,7 +312,7 @@ impl Entry {
         Ok(())
     }
 
-    fn arm_send(&mut self, ring: &mut Ring) -> Result<(), Full> {
+    pub(super) fn arm_send(&mut self, ring: &mut Ring) -> Result<(), Full> {
         if self.send != Op::Idle {
             return Ok(());
         }

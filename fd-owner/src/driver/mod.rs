@@ -4,6 +4,7 @@ use std::fmt;
 use std::net::{SocketAddr, TcpStream};
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Instant;
 
 use arenatls_engine::{Backend as _, Connection, Options, State};
@@ -14,6 +15,7 @@ use crate::submission::Ring;
 use crate::timers::Timers;
 use crate::todo::Todo;
 use crate::waker::{Waker, Wakeup};
+use crate::writer::Notices;
 use crate::{Capabilities, CloseReason, Config, ConnectionId, DriverError, ListenerId};
 
 mod accept;
@@ -24,6 +26,7 @@ mod poll;
 mod rest;
 #[expect(unsafe_code, reason = "makes a descriptor")]
 mod socket;
+mod writers;
 
 use accept::{LISTENERS, Listener};
 pub use detach::{NotAdopted, NotTaken};
@@ -47,10 +50,10 @@ pub enum Role<'a> {
 ///
 /// | kind | methods |
 /// |---|---|
-/// | getters | [`slots`](Self::slots), [`connections`](Self::connections), [`resting`](Self::resting), [`peer_addr`](Self::peer_addr), [`ring_setup`](Self::ring_setup), [`waker`](Self::waker) |
+/// | getters | [`slots`](Self::slots), [`connections`](Self::connections), [`resting`](Self::resting), [`peer_addr`](Self::peer_addr), [`ring_setup`](Self::ring_setup), [`unsealed_at_end`](Self::unsealed_at_end), [`waker`](Self::waker) |
 /// | connections in | [`listen`](Self::listen), [`adopt`](Self::adopt), [`connect`](Self::connect), [`adopt_connection`](Self::adopt_connection) |
 /// | connections out | [`detach`](Self::detach), [`take_detached`](Self::take_detached) |
-/// | commands | [`connection`](Self::connection), [`close`](Self::close), [`abort`](Self::abort), [`pause`](Self::pause), [`resume`](Self::resume), [`stop_listening`](Self::stop_listening) |
+/// | commands | [`connection`](Self::connection), [`writer`](Self::writer), [`close`](Self::close), [`abort`](Self::abort), [`pause`](Self::pause), [`resume`](Self::resume), [`stop_listening`](Self::stop_listening) |
 /// | work out | [`poll_event`](Self::poll_event), [`plaintext`](Self::plaintext), [`turn`](Self::turn) |
 ///
 /// The loop: poll events until there is none, acting on each; then take a turn, which submits all that came of it in one
@@ -121,6 +124,8 @@ pub struct RingDriver {
     dirty: Todo,
     timers: Timers,
     wakeup: Wakeup,
+    /// Made with the first writer.
+    notices: Option<Arc<Notices>>,
     config: Config,
     now: Instant,
     stray: u64,
@@ -155,6 +160,7 @@ impl RingDriver {
             dirty: Todo::new(most),
             timers: Timers::new(most),
             wakeup: Wakeup::new().map_err(system("make a pipe"))?,
+            notices: None,
             config,
             now,
             stray: 0,
@@ -259,7 +265,7 @@ impl RingDriver {
         self.entries[index as usize].conn.as_mut()
     }
 
-    /// Ends the connection well: what was written leaves, then close_notify, then our direction is shut; the peer's end is
+    /// Ends the connection well: what was written leaves, what [writers](crate::Writer) had accepted included, then close_notify, then our direction is shut; the peer's end is
     /// awaited, at most for [`Config::close_timeout`], and what it still sends is thrown away. The last event is
     /// [`DriverEvent::Closed`](crate::DriverEvent::Closed).
     ///

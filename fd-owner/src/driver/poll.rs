@@ -1,5 +1,6 @@
 //! Turns and events.
 
+use std::io;
 use std::time::{Duration, Instant};
 
 use arenatls_engine::{Error, Event, Progress, Received, State};
@@ -8,6 +9,7 @@ use super::entry::{Entry, Pending, Stage};
 use super::rest::Rest;
 use super::{RingDriver, system};
 use crate::submission::Full;
+use crate::writer::WriterEnd;
 use crate::{CloseReason, ConnectionId, DriverError, DriverEvent, ListenerId};
 
 /// An event before it borrows anything.
@@ -91,7 +93,10 @@ impl RingDriver {
         entry.reason = reason;
         entry.stage = Stage::Flushing;
         entry.closing = Instant::now();
-        if let Some(conn) = &mut entry.conn {
+        entry.shut_writers(WriterEnd::Connection(reason));
+        if entry.drain_writers_at_end(&self.ring)
+            && let Some(conn) = &mut entry.conn
+        {
             // Now, so that no write slips in behind; if there is no room yet, the pump tries again.
             let _: Result<Progress<()>, Error> = conn.close();
         }
@@ -125,7 +130,9 @@ impl RingDriver {
         self.now = Instant::now();
         let all_done = self.pump();
         let limit = if all_done && self.ready.len() == 0 { self.limit(timeout) } else { Some(Duration::ZERO) };
-        self.wait(limit)?;
+        let waited = self.wait(limit);
+        self.wake_up();
+        waited?;
         self.now = Instant::now();
         while let Some(completion) = self.ring.next() {
             self.complete(completion);
@@ -138,11 +145,11 @@ impl RingDriver {
         let failed = system("enter the ring");
         let spin = self.config.spin.min(limit.unwrap_or(Duration::MAX));
         if spin.is_zero() {
-            return self.ring.enter(limit).map_err(failed);
+            return self.sleep(limit).map_err(failed);
         }
-        while !self.ring.has_completions() {
+        while !self.ring.has_completions() && !self.has_notices() {
             if self.now.elapsed() >= spin {
-                return self.ring.enter(limit).map_err(failed);
+                return self.sleep(limit).map_err(failed);
             }
             if let Err(cause) = self.ring.enter(Some(Duration::ZERO)) {
                 return Err(failed(cause));
@@ -151,8 +158,15 @@ impl RingDriver {
         Ok(())
     }
 
+    /// Submits, and waits unless a writer has something.
+    fn sleep(&mut self, limit: Option<Duration>) -> io::Result<()> {
+        let awake = limit == Some(Duration::ZERO) || !self.fall_asleep();
+        self.ring.enter(if awake { Some(Duration::ZERO) } else { limit })
+    }
+
     /// Arms what has to be armed. False if the ring had no room for some of it.
     fn pump(&mut self) -> bool {
+        self.take_notices();
         let mut all_done = self.wakeup.arm(&mut self.ring).is_ok() && self.pump_listeners().is_ok();
         for _ in 0..self.dirty.len() {
             let Some(index) = self.dirty.take() else { break };
