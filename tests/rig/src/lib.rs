@@ -10,5 +10,7 @@ pub mod ownership;
 pub mod pair;
 #[cfg(target_os = "linux")]
 pub mod ring;
+#[cfg(target_os = "linux")]
+pub mod seccomp;
 pub mod stock;
 pub mod wire;
