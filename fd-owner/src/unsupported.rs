@@ -33,8 +33,9 @@ pub enum Unsupported {
         "a seccomp filter forbids io_uring; containers need a profile that allows io_uring_setup, _enter, _register"
     )]
     Seccomp,
-    /// Locked memory: before 5.12, a ring counted as that.
-    #[error("this kernel takes a ring for locked memory, and there is no room for it; the limit on locked memory (ulimit -l) is {}", limit(*.memlock))]
+    /// A ring counts as locked memory of its user, before Linux 5.12 and again in later ones (found with 6.18; with
+    /// `CAP_IPC_LOCK` it does not), and the limit leaves no room for it.
+    #[error("the kernel has no memory for a ring; the limit on locked memory (ulimit -l) is {}", limit(*.memlock))]
     Memlock {
         /// The limit (bytes); none if it is unlimited or not known.
         memlock: Option<u64>,
@@ -65,8 +66,6 @@ mod linux {
     const FIRST: Release = Release { major: 5, minor: 1 };
     /// The first release that says what its rings can do (`IORING_REGISTER_PROBE`).
     const PROBE: Release = Release { major: 5, minor: 6 };
-    /// The first release that does not count a ring as locked memory.
-    const UNLOCKED: Release = Release { major: 5, minor: 12 };
     /// The first release with the sysctl: there its absence tells that io_uring is not built in.
     const SYSCTL: Release = Release { major: 6, minor: 6 };
 
@@ -74,7 +73,6 @@ mod linux {
         /// What `errno` of `io_uring_setup` means here.
         pub(crate) fn setup(errno: i32, here: &Surroundings) -> Unsupported {
             let is_before = |first| here.release.is_some_and(|release| release < first);
-            let may_be_before = |first| here.release.is_none_or(|release| release < first);
             match (errno, here.release, here.disabled) {
                 (libc::ENOSYS, Some(release), _) if is_before(FIRST) => {
                     Unsupported::KernelTooOld { release, needed: FIRST }
@@ -85,7 +83,9 @@ mod linux {
                 (libc::ENOSYS, Some(_), None) if !is_before(SYSCTL) => Unsupported::NotBuiltIn,
                 (libc::EPERM | libc::EACCES | libc::ENOSYS, ..) if here.filtered => Unsupported::Seccomp,
                 (libc::ENOSYS, _, None) => Unsupported::NotBuiltIn,
-                (libc::ENOMEM, ..) if may_be_before(UNLOCKED) => Unsupported::Memlock { memlock: here.memlock },
+                (libc::ENOMEM, ..) if here.memlock.is_some() && !here.may_lock => {
+                    Unsupported::Memlock { memlock: here.memlock }
+                }
                 _ => Unsupported::Other { errno },
             }
         }
@@ -110,6 +110,7 @@ mod linux {
             disabled: Some(0),
             filtered: false,
             admin: false,
+            may_lock: false,
             memlock: None,
         };
 
@@ -164,13 +165,13 @@ mod linux {
 
         #[test]
         fn too_little_memory_names_the_limit_where_there_is_one() {
-            let (_, here) = old(10);
-            let why = Unsupported::setup(libc::ENOMEM, &Surroundings { memlock: Some(65_536), ..here });
-            assert_eq!(why, Unsupported::Memlock { memlock: Some(65_536) });
-            assert!(why.to_string().ends_with("is 65536 bytes"), "{why}");
             let here = Surroundings { memlock: Some(65_536), ..NEW };
             let why = Unsupported::setup(libc::ENOMEM, &here);
-            assert_eq!(why, Unsupported::Other { errno: libc::ENOMEM }, "the limit has nothing to do with it");
+            assert_eq!(why, Unsupported::Memlock { memlock: Some(65_536) });
+            assert!(why.to_string().ends_with("is 65536 bytes"), "{why}");
+            let none = Unsupported::Other { errno: libc::ENOMEM };
+            assert_eq!(Unsupported::setup(libc::ENOMEM, &NEW), none);
+            assert_eq!(Unsupported::setup(libc::ENOMEM, &Surroundings { may_lock: true, ..here }), none);
         }
     }
 }

@@ -91,6 +91,9 @@ impl Body {
         let place = self.line.get_mut(self.line_len..self.line_len + n).ok_or(Refusal(400))?;
         place.copy_from_slice(&bytes[..n]);
         self.line_len += n;
+        if self.state == State::ChunkEnd && !b"\r\n".starts_with(&self.line[..self.line_len]) {
+            return Err(Refusal(400));
+        }
         if ends {
             self.state = self.after_line()?;
             self.line_len = 0;
@@ -111,7 +114,7 @@ impl Body {
                 }
                 _ => Err(Refusal(400)),
             },
-            State::ChunkEnd if is_blank => Ok(State::Size),
+            State::ChunkEnd => Ok(State::Size),
             State::Trailer(_) if is_blank => Ok(State::End),
             State::Trailer(count) if count < MAX_TRAILERS && line.ends_with(b"\r\n") => Ok(State::Trailer(count + 1)),
             _ => Err(Refusal(400)),
