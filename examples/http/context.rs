@@ -8,8 +8,8 @@ use crate::common::choices;
 use crate::common::failure::Failure;
 use crate::identity::Identity;
 
-/// The only protocol spoken here, as a list of ALPN.
-const ALPN: &[u8] = b"\x08http/1.1";
+/// The protocols spoken here, as a list of ALPN, best first.
+const ALPN: &[u8] = b"\x08http/1.1\x08http/1.0";
 
 /// The context of every connection. `made` is the identity to present where the command line names none.
 pub(crate) fn build(args: &Args, made: Option<&Identity>) -> Result<SslContext, Failure> {
