@@ -185,12 +185,14 @@ fn servers_on_a_ring_say_what_forbids_it_and_end() {
     }
 }
 
-#[test]
-fn the_arena_serves_without_a_ring() {
-    let files = Files::new("arena");
+/// The example `echo`, and what three clients one after another send it.
+fn echoes(files: &Files, confine: bool, backend: &[&str]) {
     let mut command = example("echo");
-    command.args(options(&files)).args(["--backend", "arena", "--threads", "2"]);
-    let running = Running::start(refuse_in(&mut command, SETUP, libc::EPERM));
+    command.args(options(files)).args(backend).args(["--threads", "2"]);
+    if confine {
+        refuse_in(&mut command, SETUP, libc::EPERM);
+    }
+    let running = Running::start(&mut command);
     let port: u16 = running.wait_for("listening on 127.0.0.1:", 1).parse().expect("a port");
     let context = contexts::client(&files.authority, &Terms::default());
     for _ in 0..3 {
@@ -204,5 +206,31 @@ fn the_arena_serves_without_a_ring() {
         }
         stream.shutdown().expect("close_notify");
         assert_eq!(stream.read(&mut [0; 10]).expect("a clean end"), 0);
+    }
+}
+
+#[test]
+fn the_arena_serves_without_a_ring() {
+    echoes(&Files::new("arena"), true, &["--backend", "arena"]);
+}
+
+#[test]
+fn with_a_ring_both_serve() {
+    let files = Files::new("both");
+    echoes(&files, false, &["--backend", "arena"]);
+    if is_here() {
+        echoes(&files, false, &["--backend", "uring"]);
+        echoes(&files, false, &[]);
+    }
+}
+
+#[test]
+fn numbers_that_cannot_be_are_refused() {
+    for (name, option, value) in
+        [("echo", "--threads", "0"), ("http", "--threads", "0"), ("http", "--connections", "x")]
+    {
+        let mut command = example(name);
+        let done = Running::run(command.args(["--listen", "127.0.0.1:0", option, value]));
+        assert!(done.code.is_some_and(|code| code != 0) && done.stderr.contains(option), "{}", done.stderr);
     }
 }
