@@ -142,7 +142,7 @@ fn wrk_finds_no_error() {
     let Some(server) = Server::start("http-wrk", &["--threads", "2"]) else { return };
     for (path, is_found) in [("/", true), ("/bytes/100000", true), ("/no", false)] {
         let Some(mut wrk) = peer("wrk", "-v") else { return };
-        let text = server.run(wrk.args(["-t1", "-c16", "-d1s"]), path);
+        let text = server.run(wrk.args(["-t1", "-c16", "-d1s", "--timeout", "20s"]), path);
         let requests = number_before(&text, "requests in");
         assert!(requests > 10, "{text}");
         assert!(!text.contains("Socket errors"), "{text}");
