@@ -16,11 +16,21 @@ const PER_CONNECTION: usize = 64 * 1024;
 /// How long a peer may neither send nor take anything.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-pub(crate) fn serve(listener: &TcpListener, context: &SslContext) -> Result<(), Failure> {
+/// Serves for ever; calls `ready` once it accepts.
+pub(crate) fn serve(listener: &TcpListener, context: &SslContext, ready: impl FnOnce()) -> ! {
     let pool = ArenaPool::with_limit(Budget::bytes(PER_CONNECTION), 1024);
+    ready();
     thread::scope(|scope| {
         loop {
-            let (socket, peer) = listener.accept()?;
+            let (socket, peer) = match listener.accept() {
+                Ok(accepted) => accepted,
+                Err(error) => {
+                    // Out of descriptors, say: some connection has to end first.
+                    eprintln!("echo: cannot accept: {error}");
+                    thread::sleep(Duration::from_millis(100));
+                    continue;
+                }
+            };
             let pool = &pool;
             scope.spawn(move || {
                 if let Err(failure) = converse(socket, context, pool) {

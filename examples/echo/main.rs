@@ -10,8 +10,10 @@ use std::error::Error;
 use std::io::{self, Write as _};
 use std::net::TcpListener;
 use std::process::ExitCode;
+use std::sync::mpsc::{Sender, channel};
 use std::thread;
 
+use arenatls::fd_owner::DriverError;
 use arenatls::openssl::ssl::SslContext;
 use lexopt::prelude::*;
 
@@ -45,7 +47,7 @@ enum Choice {
 struct Args {
     listen: String,
     backend: Choice,
-    threads: usize,
+    threads: u32,
     files: (Option<String>, Option<String>),
 }
 
@@ -69,7 +71,7 @@ fn parse(mut parser: lexopt::Parser) -> Result<Option<Args>, Failure> {
         match arg {
             Long("listen") => args.listen = parser.value()?.string()?,
             Long("backend") => args.backend = backend(&parser.value()?.string()?)?,
-            Long("threads") => args.threads = parser.value()?.parse()?,
+            Long("threads") => args.threads = threads(&parser.value()?.string()?)?,
             Long("cert") => args.files.0 = Some(parser.value()?.string()?),
             Long("key") => args.files.1 = Some(parser.value()?.string()?),
             Short('h') | Long("help") => return Ok(None),
@@ -90,26 +92,49 @@ fn backend(name: &str) -> Result<Choice, Failure> {
     }
 }
 
+fn threads(value: &str) -> Result<u32, Failure> {
+    let number = value.parse().ok().filter(|number| (1..=1024).contains(number));
+    number.ok_or_else(|| format!("--threads is a number from 1 to 1024, not {value:?}").into())
+}
+
+/// Returns when one thread fails; the others end with the process.
 fn serve(args: &Args) -> Result<(), Failure> {
     let context = context::build(&args.files)?;
     let listener = TcpListener::bind(&args.listen)?;
-    say(&format!("listening on {}", listener.local_addr()?))?;
-    thread::scope(|scope| {
-        let workers: Vec<_> = (0..args.threads.max(1))
-            .map(|_| listener.try_clone())
-            .map(|listener| scope.spawn(|| work(args.backend, listener?, &context)))
-            .collect();
-        workers.into_iter().try_for_each(|worker| worker.join().map_err(|_| "a thread panicked")?)
-    })
+    let address = listener.local_addr()?;
+    let (tell, hear) = channel();
+    for _ in 0..args.threads {
+        start(args.backend, listener.try_clone()?, context.clone(), tell.clone());
+    }
+    drop(tell);
+    for _ in 0..args.threads {
+        hear.recv().map_err(|_| "a thread panicked")??;
+    }
+    say(&format!("listening on {address}"))?;
+    hear.recv().map_err(|_| "all threads panicked")?
 }
 
-fn work(backend: Choice, listener: TcpListener, context: &SslContext) -> Result<(), Failure> {
-    match backend {
-        Choice::Arena => arena::serve(&listener, context),
-        #[cfg(target_os = "linux")]
-        Choice::Uring => uring::serve(listener, context),
-        #[cfg(not(target_os = "linux"))]
-        Choice::Uring => Err(arenatls::fd_owner::Unsupported::NotLinux.into()),
+/// Starts a thread. It says `Ok` once it serves, and why when it does not any more.
+fn start(backend: Choice, listener: TcpListener, context: SslContext, tell: Sender<Result<(), Failure>>) {
+    thread::spawn(move || {
+        let ready = || drop(tell.send(Ok(())));
+        let outcome = match backend {
+            Choice::Arena => arena::serve(&listener, &context, ready),
+            #[cfg(target_os = "linux")]
+            Choice::Uring => uring::serve(listener, &context, ready).map_err(with_advice),
+            #[cfg(not(target_os = "linux"))]
+            Choice::Uring => Err(with_advice(DriverError::from(arenatls::fd_owner::Unsupported::NotLinux).into())),
+        };
+        // Nobody hears it if another was faster.
+        let _ = tell.send(outcome);
+    });
+}
+
+/// Where there is no ring, there is another way.
+fn with_advice(failure: Failure) -> Failure {
+    match failure.downcast_ref() {
+        Some(DriverError::Unsupported(_)) => format!("{failure}\necho: hint: --backend arena needs no io_uring").into(),
+        _ => failure,
     }
 }
 

@@ -12,10 +12,12 @@ use crate::app::{Echo, Wish};
 /// Connections of one thread at a time.
 const CONNECTIONS: u32 = 1024;
 
-pub(crate) fn serve(listener: TcpListener, context: &SslContext) -> Result<(), Failure> {
+/// Serves until it fails; calls `ready` once it accepts.
+pub(crate) fn serve(listener: TcpListener, context: &SslContext, ready: impl FnOnce()) -> Result<(), Failure> {
     let mut driver = RingDriver::new(Config::default().connections(CONNECTIONS))?;
     driver.listen(listener.into(), context.clone(), Options::default())?;
     let mut peers: Vec<Echo> = (0..CONNECTIONS).map(|_| Echo::default()).collect();
+    ready();
     loop {
         while let Some(event) = driver.poll_event()? {
             on(&mut driver, &mut peers, event)?;

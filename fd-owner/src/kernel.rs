@@ -36,6 +36,10 @@ pub(crate) struct Surroundings {
     pub(crate) disabled: Option<u8>,
     /// True if this thread runs under a filter of system calls.
     pub(crate) filtered: bool,
+    /// True if this thread has `CAP_SYS_ADMIN`, in its own user namespace.
+    pub(crate) admin: bool,
+    /// True if it has `CAP_IPC_LOCK`: the limit on locked memory is not for it.
+    pub(crate) may_lock: bool,
     /// The limit on locked memory (bytes); nothing if there is none.
     pub(crate) memlock: Option<u64>,
 }
@@ -49,11 +53,13 @@ mod proc {
     impl Surroundings {
         /// As `/proc` has it; what cannot be read is not known.
         pub(crate) fn read() -> Surroundings {
+            let status = text("/proc/thread-self/status").unwrap_or_default();
             Surroundings {
                 release: release_text().and_then(|text| Release::parse(&text)),
                 disabled: text("/proc/sys/kernel/io_uring_disabled").and_then(|text| text.trim().parse().ok()),
-                filtered: text("/proc/thread-self/status")
-                    .is_some_and(|status| super::seccomp_mode(&status) == Some(2)),
+                filtered: super::seccomp_mode(&status) == Some(2),
+                admin: super::has_capability(&status, super::SYS_ADMIN),
+                may_lock: super::has_capability(&status, super::IPC_LOCK),
                 memlock: text("/proc/self/limits").and_then(|limits| super::memlock_soft(&limits)),
             }
         }
@@ -83,6 +89,19 @@ fn seccomp_mode(status: &str) -> Option<u8> {
     status.lines().find_map(|line| line.strip_prefix("Seccomp:"))?.trim().parse().ok()
 }
 
+/// `CAP_IPC_LOCK` and `CAP_SYS_ADMIN` of `linux/capability.h`.
+#[cfg(any(target_os = "linux", test))]
+const IPC_LOCK: u32 = 14;
+#[cfg(any(target_os = "linux", test))]
+const SYS_ADMIN: u32 = 21;
+
+/// Whether `number` is among the effective capabilities in `/proc/self/status`.
+#[cfg(any(target_os = "linux", test))]
+fn has_capability(status: &str, number: u32) -> bool {
+    let set = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    set.and_then(|set| u64::from_str_radix(set.trim(), 16).ok()).is_some_and(|set| set >> number & 1 != 0)
+}
+
 /// The soft limit in `/proc/self/limits`.
 #[cfg(any(target_os = "linux", test))]
 fn memlock_soft(limits: &str) -> Option<u64> {
@@ -110,6 +129,11 @@ mod tests {
     fn the_lines_of_proc_are_found() {
         assert_eq!(seccomp_mode("Name:\tx\nSeccomp:\t2\nSeccomp_filters:\t1\n"), Some(2));
         assert_eq!(seccomp_mode("Name:\tx\n"), None);
+        let has = |status| [IPC_LOCK, SYS_ADMIN].map(|number| has_capability(status, number));
+        assert_eq!(has("CapPrm:\t0\nCapEff:\t000001ffffffffff\n"), [true, true]);
+        assert_eq!(has("CapEff:\t00000000a80425fb\n"), [false, false], "a container's usual set");
+        assert_eq!(has("CapEff:\t0000000000004000\n"), [true, false]);
+        assert_eq!(has("Name:\tx\n"), [false, false]);
         let limits = "Limit                     Soft Limit           Hard Limit           Units     \n\
                       Max locked memory         65536                65536                bytes     \n";
         assert_eq!(memlock_soft(limits), Some(65_536));

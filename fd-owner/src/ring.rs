@@ -5,7 +5,7 @@ use std::io;
 use io_uring::{Builder, IoUring, Probe, opcode};
 
 use crate::kernel::{Surroundings, has_tls_ulp, release_text};
-use crate::{Capabilities, Feature, Unsupported};
+use crate::{Capabilities, DriverError, Feature, Unsupported};
 
 /// Entries of the rings that are made only to be asked.
 const ENTRIES: u32 = 4;
@@ -15,8 +15,22 @@ pub(crate) fn probe() -> Result<Capabilities, Unsupported> {
     let ring = IoUring::new(ENTRIES).map_err(|error| Unsupported::setup(errno(&error), &here))?;
     let mut known = Probe::new();
     ring.submitter().register_probe(&mut known).map_err(|error| Unsupported::probe(errno(&error), &here))?;
+    // A filter may let a ring be made and not be used.
+    ring.submit().map_err(|error| Unsupported::setup(errno(&error), &here))?;
     let kernel = release_text().unwrap_or_else(|| "(unnamed)".to_owned());
     Ok(Capabilities::new(kernel, |feature| has(feature, &ring, &known)))
+}
+
+/// Why a ring cannot be made, or not be entered, which failed with `cause`.
+pub(crate) fn why_not(cause: io::Error) -> DriverError {
+    let Err(why) = probe() else {
+        // A small ring may be had where a greater one is not.
+        return match Unsupported::setup(errno(&cause), &Surroundings::read()) {
+            Unsupported::Other { .. } => DriverError::System { doing: "make a ring", cause },
+            why => why.into(),
+        };
+    };
+    why.into()
 }
 
 fn has(feature: Feature, ring: &IoUring, known: &Probe) -> bool {

@@ -23,17 +23,18 @@ pub enum Unsupported {
     #[error("this kernel was built without io_uring (CONFIG_IO_URING)")]
     NotBuiltIn,
     /// The administrator has switched it off.
-    #[error("io_uring is switched off: the sysctl kernel.io_uring_disabled is {value}, and 0 would allow it")]
+    #[error("io_uring is switched off: the sysctl kernel.io_uring_disabled is {value}, and {} would allow it", allow(*.value))]
     Sysctl {
-        /// 1: only the unprivileged are refused; 2: all are.
+        /// 1: only those are refused who have neither CAP_SYS_ADMIN nor the group in `kernel.io_uring_group`; 2: all are.
         value: u8,
     },
-    /// A filter of system calls forbids it, as those of container runtimes do.
+    /// A filter of system calls forbids it, or a part of it, as those of container runtimes do.
     #[error(
         "a seccomp filter forbids io_uring; containers need a profile that allows io_uring_setup, _enter, _register"
     )]
     Seccomp,
-    /// Locked memory, on kernels before 5.12.
+    /// A ring counts as locked memory of its user, before Linux 5.12 and again in later ones (found with 6.18; with
+    /// `CAP_IPC_LOCK` it does not), and the limit leaves no room for it.
     #[error("the kernel has no memory for a ring; the limit on locked memory (ulimit -l) is {}", limit(*.memlock))]
     Memlock {
         /// The limit (bytes); none if it is unlimited or not known.
@@ -45,6 +46,10 @@ pub enum Unsupported {
         /// The number of the error.
         errno: i32,
     },
+}
+
+fn allow(value: u8) -> &'static str {
+    if value == 1 { "0, CAP_SYS_ADMIN or the group kernel.io_uring_group" } else { "0" }
 }
 
 fn limit(memlock: Option<u64>) -> String {
@@ -61,20 +66,26 @@ mod linux {
     const FIRST: Release = Release { major: 5, minor: 1 };
     /// The first release that says what its rings can do (`IORING_REGISTER_PROBE`).
     const PROBE: Release = Release { major: 5, minor: 6 };
+    /// The first release with the sysctl: there its absence tells that io_uring is not built in.
+    const SYSCTL: Release = Release { major: 6, minor: 6 };
 
     impl Unsupported {
         /// What `errno` of `io_uring_setup` means here.
         pub(crate) fn setup(errno: i32, here: &Surroundings) -> Unsupported {
-            match (errno, here) {
-                (libc::ENOSYS, &Surroundings { release: Some(release), .. }) if release < FIRST => {
+            let is_before = |first| here.release.is_some_and(|release| release < first);
+            match (errno, here.release, here.disabled) {
+                (libc::ENOSYS, Some(release), _) if is_before(FIRST) => {
                     Unsupported::KernelTooOld { release, needed: FIRST }
                 }
-                (libc::EPERM, &Surroundings { disabled: Some(value @ 1..), .. }) => Unsupported::Sysctl { value },
-                (libc::EPERM | libc::EACCES | libc::ENOSYS, Surroundings { filtered: true, .. }) => {
-                    Unsupported::Seccomp
+                (libc::EPERM, _, Some(value @ 1..)) if value != 1 || !(here.filtered && here.admin) => {
+                    Unsupported::Sysctl { value }
                 }
-                (libc::ENOSYS, _) => Unsupported::NotBuiltIn,
-                (libc::ENOMEM, here) => Unsupported::Memlock { memlock: here.memlock },
+                (libc::ENOSYS, Some(_), None) if !is_before(SYSCTL) => Unsupported::NotBuiltIn,
+                (libc::EPERM | libc::EACCES | libc::ENOSYS, ..) if here.filtered => Unsupported::Seccomp,
+                (libc::ENOSYS, _, None) => Unsupported::NotBuiltIn,
+                (libc::ENOMEM, ..) if here.memlock.is_some() && !here.may_lock => {
+                    Unsupported::Memlock { memlock: here.memlock }
+                }
                 _ => Unsupported::Other { errno },
             }
         }
@@ -98,6 +109,8 @@ mod linux {
             release: Some(Release { major: 6, minor: 8 }),
             disabled: Some(0),
             filtered: false,
+            admin: false,
+            may_lock: false,
             memlock: None,
         };
 
@@ -110,10 +123,24 @@ mod linux {
         fn an_old_kernel_is_told_from_one_without() {
             let (release, here) = old(0);
             assert_eq!(Unsupported::setup(libc::ENOSYS, &here), Unsupported::KernelTooOld { release, needed: FIRST });
-            assert_eq!(Unsupported::setup(libc::ENOSYS, &NEW), Unsupported::NotBuiltIn);
             let (release, here) = old(5);
+            assert_eq!(Unsupported::setup(libc::ENOSYS, &here), Unsupported::NotBuiltIn);
             assert_eq!(Unsupported::probe(libc::EINVAL, &here), Unsupported::KernelTooOld { release, needed: PROBE });
             assert_eq!(Unsupported::probe(libc::EINVAL, &NEW), Unsupported::Other { errno: libc::EINVAL });
+        }
+
+        #[test]
+        fn the_sysctl_tells_a_kernel_without_from_a_filter() {
+            let without = Surroundings { disabled: None, ..NEW };
+            for filtered in [false, true] {
+                let here = Surroundings { filtered, ..without };
+                assert_eq!(Unsupported::setup(libc::ENOSYS, &here), Unsupported::NotBuiltIn);
+            }
+            let (_, older) = old(15);
+            let here = Surroundings { filtered: true, ..older };
+            assert_eq!(Unsupported::setup(libc::ENOSYS, &here), Unsupported::Seccomp, "it cannot be known there");
+            // It is built in, and no filter is to be seen.
+            assert_eq!(Unsupported::setup(libc::ENOSYS, &NEW), Unsupported::Other { errno: libc::ENOSYS });
         }
 
         #[test]
@@ -121,7 +148,15 @@ mod linux {
             for value in [1, 2] {
                 let here = Surroundings { disabled: Some(value), filtered: true, ..NEW };
                 assert_eq!(Unsupported::setup(libc::EPERM, &here), Unsupported::Sysctl { value });
+                let here = Surroundings { disabled: Some(value), admin: true, ..NEW };
+                assert_eq!(Unsupported::setup(libc::EPERM, &here), Unsupported::Sysctl { value }, "of a namespace");
             }
+            let here = Surroundings { disabled: Some(1), filtered: true, admin: true, ..NEW };
+            assert_eq!(
+                Unsupported::setup(libc::EPERM, &here),
+                Unsupported::Seccomp,
+                "1 does not refuse the privileged"
+            );
             let here = Surroundings { filtered: true, ..NEW };
             assert_eq!(Unsupported::setup(libc::EPERM, &here), Unsupported::Seccomp);
             assert_eq!(Unsupported::setup(libc::ENOSYS, &here), Unsupported::Seccomp);
@@ -129,11 +164,14 @@ mod linux {
         }
 
         #[test]
-        fn too_little_memory_names_the_limit() {
+        fn too_little_memory_names_the_limit_where_there_is_one() {
             let here = Surroundings { memlock: Some(65_536), ..NEW };
             let why = Unsupported::setup(libc::ENOMEM, &here);
             assert_eq!(why, Unsupported::Memlock { memlock: Some(65_536) });
             assert!(why.to_string().ends_with("is 65536 bytes"), "{why}");
+            let none = Unsupported::Other { errno: libc::ENOMEM };
+            assert_eq!(Unsupported::setup(libc::ENOMEM, &NEW), none);
+            assert_eq!(Unsupported::setup(libc::ENOMEM, &Surroundings { may_lock: true, ..here }), none);
         }
     }
 }

@@ -5,18 +5,19 @@ use std::net::{SocketAddr, TcpStream};
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use arenatls_engine::{Backend as _, Connection, Options, State};
 use openssl::ssl::{Ssl, SslContext};
 
+use crate::ring::why_not;
 use crate::slot::{FdBackend, Slab, SlotCount};
 use crate::submission::Ring;
 use crate::timers::Timers;
 use crate::todo::Todo;
 use crate::waker::{Waker, Wakeup};
 use crate::writer::Notices;
-use crate::{Capabilities, CloseReason, Config, ConnectionId, DriverError, ListenerId};
+use crate::{CloseReason, Config, ConnectionId, DriverError, ListenerId};
 
 mod accept;
 mod complete;
@@ -142,14 +143,12 @@ impl RingDriver {
         config.check()?;
         let most = config.connections as usize;
         let slab = Slab::new(most, config.inbound, config.outbound).map_err(system("take memory for the slots"))?;
-        let ring = match Ring::new(config.entries, config.completions, Rc::new(slab)) {
-            Ok(ring) if ring.is_usable() => ring,
-            Ok(_) => return Err(too_old()),
-            // The probe knows why there is no ring.
-            Err(cause) => {
-                return Err(Capabilities::probe().err().map_or_else(|| system("make a ring")(cause), Into::into));
-            }
-        };
+        let mut ring = Ring::new(config.entries, config.completions, Rc::new(slab)).map_err(why_not)?;
+        if !ring.is_usable() {
+            return Err(too_old());
+        }
+        // Now, while nothing is in flight: a filter may let a ring be made and not be used.
+        ring.enter(Some(Duration::ZERO)).map_err(why_not)?;
         let now = Instant::now();
         Ok(RingDriver {
             ring,

@@ -11,5 +11,7 @@ pub mod pair;
 pub mod random;
 #[cfg(target_os = "linux")]
 pub mod ring;
+#[cfg(target_os = "linux")]
+pub mod seccomp;
 pub mod stock;
 pub mod wire;
