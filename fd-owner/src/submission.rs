@@ -145,22 +145,26 @@ impl Ring {
         self.push(opcode::Recv::new(Fd(fd.as_raw_fd()), grant.pointer(), grant.len()).ioprio(hint).build(), token)
     }
 
-    pub(crate) fn send(
-        &mut self,
-        fd: BorrowedFd<'_>,
-        grant: &Grant,
-        poll_first: bool,
-        token: Token,
-    ) -> Result<(), Full> {
-        let hint = if poll_first { POLL_FIRST } else { 0 };
+    /// Sends what the socket has room for, and fails with `EAGAIN` if that is nothing. It never waits: the kernel's poll of a
+    /// socket reports the end of the peer's direction, too, and for ever; a send that waits is tried in vain then, and in
+    /// the end by a thread that blocks in it.
+    pub(crate) fn send(&mut self, fd: BorrowedFd<'_>, grant: &Grant, token: Token) -> Result<(), Full> {
         let send = opcode::Send::new(Fd(fd.as_raw_fd()), grant.pointer(), grant.len());
-        self.push(send.flags(libc::MSG_NOSIGNAL).ioprio(hint).build(), token)
+        self.push(send.flags(libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT).build(), token)
     }
 
     /// Waits until `fd` can be read.
     pub(crate) fn poll_in(&mut self, fd: BorrowedFd<'_>, token: Token) -> Result<(), Full> {
-        let events = u32::from(libc::POLLIN.unsigned_abs());
-        self.push(opcode::PollAdd::new(Fd(fd.as_raw_fd()), events).build(), token)
+        self.poll(fd, libc::POLLIN, token)
+    }
+
+    /// Waits until `fd` takes something, or until its peer's direction has ended: the kernel tells both.
+    pub(crate) fn poll_out(&mut self, fd: BorrowedFd<'_>, token: Token) -> Result<(), Full> {
+        self.poll(fd, libc::POLLOUT, token)
+    }
+
+    fn poll(&mut self, fd: BorrowedFd<'_>, events: i16, token: Token) -> Result<(), Full> {
+        self.push(opcode::PollAdd::new(Fd(fd.as_raw_fd()), u32::from(events.unsigned_abs())).build(), token)
     }
 
     /// Cancels the operation `victim`, under the name `token`. Both complete.

@@ -13,7 +13,7 @@ use crate::token::Kind;
 
 /// What a completion makes the driver do.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Then {
+pub(super) enum Then {
     /// Arm what has to be armed.
     Pump,
     /// Ask the connection for events, then that.
@@ -43,13 +43,14 @@ impl RingDriver {
                 Then::Pump
             }
         };
+        let put_off = entry.room.deadline().is_some();
         let woke = matches!((before, entry.rest), (Rest::Falling | Rest::Resting, Rest::Awake { .. }));
         if then == Then::Poll && entry.stage == Stage::Open {
             self.ready.add(token.index);
         } else {
             self.dirty.add(token.index);
         }
-        if woke {
+        if woke || put_off {
             self.schedule(token.index);
         }
     }
@@ -103,11 +104,14 @@ impl Entry {
     }
 
     fn complete_send(&mut self, completion: &Completion, ring: &Ring, now: Instant) -> Then {
+        if self.room.is_watched() {
+            return self.complete_watch(completion, now);
+        }
         self.send = Op::Idle;
         let errno = match usize::try_from(completion.result) {
             Ok(n) => {
                 ring.slab().sent(self.slot, n);
-                self.send_waits = n == 0;
+                self.room.was_there();
                 self.stir(now);
                 return self.after_send(ring);
             }
@@ -115,7 +119,9 @@ impl Entry {
         };
         ring.slab().sent(self.slot, 0);
         if is_transient(errno) {
-            self.send_waits = true;
+            if errno == libc::EAGAIN {
+                self.room.is_none();
+            }
             return Then::Pump;
         }
         if matches!(self.stage, Stage::Open | Stage::Detaching) {

@@ -7,6 +7,7 @@ use std::time::Instant;
 use arenatls_engine::{Connection, Progress, State, Want};
 
 use super::rest::Rest;
+use super::room::Room;
 use crate::slot::FdBackend;
 use crate::submission::{Full, Ring};
 use crate::token::{Kind, Token};
@@ -92,7 +93,7 @@ pub(super) struct Entry {
     pub(super) watched: bool,
     /// Wait for the socket before the next try.
     pub(super) recv_waits: bool,
-    pub(super) send_waits: bool,
+    pub(super) room: Room,
     pub(super) rest: Rest,
     pub(super) born: Instant,
     pub(super) active: Instant,
@@ -125,7 +126,7 @@ impl Entry {
             write_shut: false,
             watched: false,
             recv_waits: false,
-            send_waits: false,
+            room: Room::default(),
             rest: Rest::Awake { since: now },
             born: now,
             active: now,
@@ -135,6 +136,10 @@ impl Entry {
 
     /// When it has to be looked at, if nothing happens before.
     pub(super) fn deadline(&self, config: &Config) -> Option<Instant> {
+        [self.deadline_of_stage(config), self.room.deadline()].into_iter().flatten().min()
+    }
+
+    fn deadline_of_stage(&self, config: &Config) -> Option<Instant> {
         match self.stage {
             Stage::Connecting => Some(self.born + config.handshake_timeout),
             Stage::Open if !self.handshaken => Some(self.born + config.handshake_timeout),
@@ -316,9 +321,12 @@ impl Entry {
         if self.send != Op::Idle {
             return Ok(());
         }
-        let (Some(socket), Some(grant)) = (&self.socket, ring.slab().grant_output(self.slot)) else { return Ok(()) };
+        if !self.may_have_room(ring)? {
+            return Ok(());
+        }
         let token = self.token(Kind::Send);
-        let armed = ring.send(socket.as_fd(), &grant, self.send_waits, token);
+        let (Some(socket), Some(grant)) = (&self.socket, ring.slab().grant_output(self.slot)) else { return Ok(()) };
+        let armed = ring.send(socket.as_fd(), &grant, token);
         armed.inspect_err(|_| ring.slab().sent(self.slot, 0))?;
         self.send = Op::InFlight;
         Ok(())

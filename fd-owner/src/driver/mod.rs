@@ -25,6 +25,7 @@ mod detach;
 mod entry;
 mod poll;
 mod rest;
+mod room;
 #[expect(unsafe_code, reason = "makes a descriptor")]
 mod socket;
 mod writers;

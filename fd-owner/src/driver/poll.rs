@@ -223,6 +223,10 @@ impl RingDriver {
 
     fn time_is_up(&mut self, index: u32) {
         let entry = &mut self.entries[index as usize];
+        if entry.room.end_pause(self.now) {
+            self.schedule(index);
+            return self.dirty.add(index);
+        }
         match entry.stage {
             Stage::Open if entry.handshaken && entry.idle_deadline(&self.config).is_none_or(|idle| idle > self.now) => {
                 entry.rest = Rest::Falling;
