@@ -11,6 +11,8 @@ pub mod contender;
 pub mod count;
 pub mod errand;
 pub mod ledger;
+#[cfg(target_os = "linux")]
+pub mod loopback;
 pub mod measure;
 pub mod moves;
 pub mod payload;
