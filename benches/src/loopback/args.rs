@@ -66,9 +66,11 @@ impl Args {
             }
         }
         args.mode = mode.unwrap_or(if benched { Mode::Full } else { Mode::Test });
+        let test = args.mode == Mode::Test;
         if args.connections.is_empty() {
-            args.connections = if args.mode == Mode::Test { vec![1, 8] } else { vec![1, 64, 1000] };
+            args.connections = if test { vec![1, 8] } else { vec![1, 64, 1000] };
         }
+        args.idle = args.idle.or(test.then_some(5));
         Ok(args)
     }
 

@@ -215,7 +215,7 @@ impl Load {
                 self.enter(Stage::Timed, self.plan.timed);
                 Now::GoOn
             }
-            Stage::Timed if now >= self.until => {
+            Stage::Timed if now >= self.until && self.has_moved() => {
                 let (units, cpu) = (self.units(), self.cpu());
                 self.figures.units = units - self.before.0;
                 self.figures.cpu = cpu - self.before.1;
@@ -224,7 +224,7 @@ impl Load {
                 count::start();
                 Now::GoOn
             }
-            Stage::Counted if now >= self.until => {
+            Stage::Counted if now >= self.until && self.has_moved() => {
                 self.figures.counts = count::stop();
                 self.figures.system_calls = count::system_calls();
                 self.figures.counted = self.units() - self.before.0;
@@ -251,6 +251,11 @@ impl Load {
         }
     }
 
+    /// Whether anything was done in this stage: on a busy machine a thread may sleep through a short one.
+    fn has_moved(&self) -> bool {
+        self.units() > self.before.0
+    }
+
     fn units(&self) -> u64 {
         match self.job.work {
             Work::Answer => self.answers,
@@ -266,5 +271,49 @@ impl Load {
     #[must_use]
     pub fn figures(self) -> Figures {
         self.figures
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked() -> (Load, Vec<u8>) {
+        let second = Duration::from_secs(1);
+        let plan = Plan { warm_up: second, timed: second, counted: second };
+        let mut load = Load::new(&Arc::new(Job::new(Work::Answer, 2, 0)), plan, ThreadClock::mine(), 2);
+        let request = load.request(1).unwrap().to_vec();
+        load.request(0).unwrap();
+        (load, request)
+    }
+
+    #[test]
+    fn the_answer_to_ones_own_request_is_right() {
+        let (mut load, answer) = asked();
+        load.answered(1, &answer);
+        assert_eq!(load.answers, 1);
+    }
+
+    #[test]
+    #[should_panic(expected = "another request")]
+    fn the_answer_to_anothers_is_wrong() {
+        let (mut load, answer) = asked();
+        load.answered(0, &answer);
+    }
+
+    #[test]
+    #[should_panic(expected = "another request")]
+    fn a_changed_byte_is_wrong() {
+        let (mut load, mut answer) = asked();
+        answer[1000] ^= 1;
+        load.answered(1, &answer);
+    }
+
+    #[test]
+    #[should_panic(expected = "a stream's bytes")]
+    fn a_lost_byte_of_a_stream_is_wrong() {
+        let mut stream = Stream::default();
+        stream.glance(&[1, 2, 3, 1, 2], &[1, 2, 3], true);
+        stream.glance(&[1, 2, 3], &[1, 2, 3], true);
     }
 }

@@ -8,8 +8,11 @@ mod args;
 mod bare_ring;
 pub mod clients;
 pub mod cores;
+mod epoll;
+mod link;
 pub mod load;
 pub mod servers;
+mod targets;
 mod tell;
 pub mod turn;
 pub mod work;
@@ -145,11 +148,12 @@ fn lanes(args: &Args, parts: &[Part], notes: &mut Vec<String>) -> Vec<Lane> {
 fn measure(mode: Mode, lanes: &mut [Lane], cores: &Cores) {
     let (rounds, plan) = effort(mode);
     let (begun, all, mut done) = (Instant::now(), lanes.len() * rounds, 0);
-    for part in lanes.chunk_by_mut(|a, b| a.part == b.part) {
-        eprint!("{}: {} servers ", tell::group(part[0].part), part.len());
+    // Those with idle connections and those without stand side by side, too.
+    for part in lanes.chunk_by_mut(|a, b| (a.part.work, a.part.active) == (b.part.work, b.part.active)) {
+        eprint!("{}: {} servers ", tell::group(part[part.len() - 1].part), part.len());
         for _ in 0..rounds {
             for lane in &mut *part {
-                lane.turns.push(turn(lane.subject, lane.part, plan, cores));
+                lane.turns.push(turn(lane.subject, clients::of(lane.subject), lane.part, plan, cores));
             }
             eprint!(".");
         }

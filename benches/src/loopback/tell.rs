@@ -2,9 +2,10 @@
 
 use super::cores::Cores;
 use super::load::Figures;
+use super::servers::Role;
 use super::turn::Part;
 use super::work::Work;
-use super::{Args, Lane, Mode};
+use super::{Args, Lane, Mode, targets};
 use crate::sheet::{Better, Cell, Column, Sheet, Table};
 
 /// Whom all are compared with.
@@ -37,15 +38,34 @@ pub(super) fn sheet(args: &Args, cores: &Cores) -> Sheet {
 pub(super) fn enter(sheet: &mut Sheet, lanes: &[Lane]) {
     let (asked, streamed): (Vec<_>, Vec<_>) = lanes.iter().partition(|lane| lane.part.work == Work::Answer);
     let (beside, alone): (Vec<_>, Vec<_>) = asked.into_iter().partition(|lane| is_beside(lane.part, lanes));
-    for (table, lanes) in [(requests(), alone), (streams(), streamed)] {
-        let table = filled(table, &lanes);
-        sheet.tables.extend((!table.rows.is_empty()).then_some(table));
-    }
-    let _ = beside;
+    let tables = [filled(requests(), &alone), filled(streams(), &streamed), idle(&beside)];
+    sheet.tables.extend(tables.into_iter().filter(|table| !table.rows.is_empty()));
+    sheet.notes.extend(targets::notes(lanes));
 }
 
+/// Whether a part is there to be compared with one that has idle connections, or is that one.
 fn is_beside(part: Part, lanes: &[Lane]) -> bool {
     lanes.iter().any(|lane| lane.part.idle > 0 && lane.part.active == part.active)
+}
+
+/// What idle connections cost those that are not.
+fn idle(lanes: &[&Lane]) -> Table {
+    let columns = vec![
+        Column::plain("CPU/request without", "µs", Better::Less),
+        Column::plotted("CPU/request with them", "µs", Better::Less),
+        Column::plain("with ÷ without", "", Better::Less),
+    ];
+    let about = "What a request costs where other connections are open that say nothing.";
+    let mut table = Table::new("Beside idle connections", about, columns);
+    for with in lanes.iter().filter(|lane| lane.part.idle > 0) {
+        let same = |lane: &&&Lane| lane.part.idle == 0 && lane.subject.name == with.subject.name;
+        let Some(without) = lanes.iter().find(same) else { continue };
+        let (without, with_them) = (cpu(without), cpu(with));
+        let ratios = quotients(&with_them, &without);
+        let cells = vec![Cell::of(&without), Cell::of(&with_them), Cell::of(&ratios)];
+        table.push(&group(with.part), with.subject.name, with.subject.role == Role::Ours, cells);
+    }
+    table
 }
 
 fn requests() -> Table {
@@ -87,8 +107,7 @@ fn filled(mut table: Table, lanes: &[&Lane]) -> Table {
             let mut cells = if lane.part.work == Work::Answer { asked(lane) } else { streamed(lane) };
             cells.extend(counted(lane));
             cells.extend(ratios(lane, part));
-            let ours = lane.subject.name.starts_with("arenatls");
-            table.push(&group(lane.part), lane.subject.name, ours, cells);
+            table.push(&group(lane.part), lane.subject.name, lane.subject.role == Role::Ours, cells);
         }
     }
     table
@@ -119,8 +138,13 @@ fn over(lane: &Lane, figure: impl Fn(&Figures) -> f64) -> Cell {
     Cell::of(&lane.turns.iter().map(figure).collect::<Vec<_>>())
 }
 
+/// Round by round.
+pub(super) fn quotients(over: &[f64], under: &[f64]) -> Vec<f64> {
+    over.iter().zip(under).map(|(over, under)| over / under).collect()
+}
+
 /// Processor time for a request, or a record (µs).
-fn cpu(lane: &Lane) -> Vec<f64> {
+pub(super) fn cpu(lane: &Lane) -> Vec<f64> {
     let each = |turn: &Figures| turn.cpu.as_secs_f64() * 1e6 / turn.units as f64 * units(lane);
     lane.turns.iter().map(each).collect()
 }
@@ -162,9 +186,8 @@ fn ratios(lane: &Lane, part: &[&Lane]) -> Vec<Cell> {
         let Some(reference) = part.iter().find(|other| other.subject.name == *name) else {
             return Cell::Missing(format!("{name} is not in this run"));
         };
-        let pairs = mine.iter().zip(cpu(reference));
-        let ratio = pairs.map(|(mine, theirs)| if *name == REFERENCES[0] { mine / theirs } else { theirs / mine });
-        Cell::of(&ratio.collect::<Vec<_>>())
+        let theirs = cpu(reference);
+        Cell::of(&if *name == REFERENCES[0] { quotients(&mine, &theirs) } else { quotients(&theirs, &mine) })
     };
     REFERENCES.iter().map(against).collect()
 }

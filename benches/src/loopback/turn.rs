@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::thread;
 
-use super::clients::{self, Client};
+use super::clients::Client;
 use super::cores::{Cores, ThreadClock, stay_on};
 use super::load::{Figures, Load, Plan};
-use super::servers::{Role, Subject};
+use super::servers::Subject;
 use super::work::{Job, Work};
 use crate::count;
 
@@ -41,13 +41,13 @@ impl Part {
     }
 }
 
-/// Measures `subject` once. The calling thread is its clients'.
+/// Measures `subject` once, under the load of `client`, which has the calling thread.
 ///
 /// # Panics
 ///
 /// Panics if the server or its clients do not work.
 #[must_use]
-pub fn turn(subject: &'static Subject, part: Part, plan: Plan, cores: &Cores) -> Figures {
+pub fn turn(subject: &'static Subject, client: &dyn Client, part: Part, plan: Plan, cores: &Cores) -> Figures {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     // SAFETY: the socket is open, and listens already; it only gets a longer queue.
     let code = unsafe { libc::listen(listener.as_raw_fd(), BACKLOG) };
@@ -63,14 +63,36 @@ pub fn turn(subject: &'static Subject, part: Part, plan: Plan, cores: &Cores) ->
         subject.server.serve(listener, &its_job);
     });
     let mut load = Load::new(&job, plan, hear.recv().expect("the server starts"), part.active);
-    client_of(subject).run(address, &mut load);
+    client.run(address, &mut load);
     server.join().expect("the server ends well");
     load.figures()
 }
 
-fn client_of(subject: &Subject) -> &'static dyn Client {
-    match subject.role {
-        Role::Floor => &clients::Bare,
-        Role::Ours | Role::Peer => &clients::Ring,
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::loopback::clients::{Epoll, of};
+    use crate::loopback::servers::SUBJECTS;
+
+    #[test]
+    fn every_server_does_its_work_for_every_client() {
+        let cores = Cores::share().unwrap();
+        let [warm_up, timed, counted] = [Duration::from_millis(2); 3];
+        let plan = Plan { warm_up, timed, counted };
+        let ring = arenatls_fd_owner::Capabilities::probe();
+        for subject in SUBJECTS.iter().filter(|subject| ring.is_ok() || !subject.on_ring) {
+            for work in [Work::Answer, Work::Receive, Work::Send] {
+                let part = Part { work, active: 3, idle: 2 };
+                let speaks_tls = subject.expansion == 0;
+                let clients = [Some(of(subject)), speaks_tls.then_some(&Epoll as &dyn Client)];
+                for client in clients.into_iter().flatten() {
+                    let figures = turn(subject, client, part, plan, &cores);
+                    assert!(figures.cpu > Duration::ZERO && figures.wall >= timed, "{subject:?} {figures:?}");
+                    assert_eq!(figures.latencies.len() as u64, if work == Work::Answer { figures.units } else { 0 });
+                }
+            }
+        }
     }
 }

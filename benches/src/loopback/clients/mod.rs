@@ -2,12 +2,17 @@
 
 use std::net::SocketAddr;
 
+use arenatls_fd_owner::Capabilities;
+
 use super::load::Load;
+use super::servers::{Role, Subject};
 
 mod bare;
+mod epoll;
 mod ring;
 
 pub use bare::Bare;
+pub use epoll::Epoll;
 pub use ring::Ring;
 
 /// Connections that are opened at a time: no more than a listener's queue holds.
@@ -21,4 +26,14 @@ pub trait Client: Sync {
     ///
     /// Panics if the server does not what it should.
     fn run(&self, address: SocketAddr, load: &mut Load);
+}
+
+/// The client of `subject`: the same for all who speak TLS, and the best there is.
+#[must_use]
+pub fn of(subject: &Subject) -> &'static dyn Client {
+    match subject.role {
+        Role::Floor => &Bare,
+        Role::Ours | Role::Peer if Capabilities::probe().is_ok() => &Ring,
+        Role::Ours | Role::Peer => &Epoll,
+    }
 }

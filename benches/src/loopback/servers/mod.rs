@@ -6,9 +6,14 @@ use std::time::Duration;
 
 use super::work::{EXPANSION, Job};
 
+mod arena_epoll;
 mod bare;
+mod epoll_loop;
 mod ring;
+mod rustls_epoll;
+mod ssl_set_fd;
 mod tokio_echo;
+mod tokio_openssl;
 mod tokio_rustls;
 
 /// No deadline of a server's matters here.
@@ -54,7 +59,11 @@ pub enum Role {
 pub const SUBJECTS: &[Subject] = &[
     Subject { on_ring: true, ..subject("arenatls ring", Role::Ours, &ring::Ring) },
     Subject { on_ring: true, expansion: EXPANSION, ..subject("bare ring", Role::Floor, &bare::Bare) },
+    subject("arenatls arena + epoll", Role::Ours, &arena_epoll::ArenaEpoll),
     subject("tokio-rustls", Role::Peer, &tokio_rustls::TokioRustls),
+    subject("rustls + epoll", Role::Peer, &rustls_epoll::RustlsEpoll),
+    subject("tokio-openssl", Role::Peer, &tokio_openssl::TokioOpenssl),
+    subject("epoll + SSL_set_fd", Role::Peer, &ssl_set_fd::SslSetFd),
 ];
 
 const fn subject(name: &'static str, role: Role, server: &'static dyn Server) -> Subject {
