@@ -4,7 +4,6 @@
 
 use std::ffi::c_int;
 use std::net::{TcpListener, TcpStream};
-use std::os::fd::AsRawFd as _;
 use std::sync::Arc;
 
 use foreign_types::ForeignType;
@@ -14,12 +13,11 @@ use openssl_sys as ffi;
 
 use super::Server;
 use super::epoll_loop::{self, Desk, Peer};
+use crate::contender::openssl_set_fd::set_fd;
 use crate::loopback::epoll::Wish;
 use crate::loopback::work::{Job, Work};
 
 unsafe extern "C" {
-    /// `openssl/ssl.h`; openssl-sys does not declare it.
-    fn SSL_set_fd(ssl: *mut ffi::SSL, fd: c_int) -> c_int;
     /// `openssl/ssl.h`; openssl-sys does not declare it.
     fn SSL_has_pending(ssl: *const ffi::SSL) -> c_int;
 }
@@ -55,9 +53,7 @@ impl Line {
     fn new(ssl: Ssl, socket: TcpStream) -> Self {
         socket.set_nodelay(true).expect("a TCP socket");
         socket.set_nonblocking(true).expect("a socket");
-        // SAFETY: the `SSL` is live and has no BIOs yet; `Line` keeps the descriptor open for longer than it.
-        let code = unsafe { SSL_set_fd(ssl.as_ptr(), socket.as_raw_fd()) };
-        assert_eq!(code, 1, "OpenSSL takes a descriptor");
+        set_fd(&ssl, &socket);
         Self { ssl, socket, sent: 0 }
     }
 
