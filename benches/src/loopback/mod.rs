@@ -146,10 +146,14 @@ fn lanes(args: &Args, parts: &[Part], notes: &mut Vec<String>) -> Vec<Lane> {
 
 /// All lanes of a part take turns, round by round; then those of the next.
 fn measure(mode: Mode, lanes: &mut [Lane], cores: &Cores) {
-    let (rounds, plan) = effort(mode);
-    let (begun, all, mut done) = (Instant::now(), lanes.len() * rounds, 0);
+    let (most, plan) = effort(mode);
     // Those with idle connections and those without stand side by side, too.
-    for part in lanes.chunk_by_mut(|a, b| (a.part.work, a.part.active) == (b.part.work, b.part.active)) {
+    let together = |a: &Lane, b: &Lane| (a.part.work, a.part.active) == (b.part.work, b.part.active);
+    let rounds = |part: &[Lane]| rounds(most, part);
+    let all: usize = lanes.chunk_by(together).map(|part| part.len() * rounds(part)).sum();
+    let (begun, mut done) = (Instant::now(), 0);
+    for part in lanes.chunk_by_mut(together) {
+        let rounds = rounds(part);
         eprint!("{}: {} servers ", tell::group(part[part.len() - 1].part), part.len());
         for _ in 0..rounds {
             for lane in &mut *part {
@@ -160,6 +164,15 @@ fn measure(mode: Mode, lanes: &mut [Lane], cores: &Cores) {
         done += part.len() * rounds;
         let took = begun.elapsed().as_secs_f64();
         eprintln!(" {took:.0} s, {:.0} s left", took * (all - done) as f64 / done as f64);
+    }
+}
+
+/// Many connections take long to open.
+fn rounds(most: usize, part: &[Lane]) -> usize {
+    match part.iter().map(|lane| lane.part.connections()).max() {
+        Some(..500) => most,
+        Some(500..5000) => most.min(5),
+        _ => most.min(3),
     }
 }
 

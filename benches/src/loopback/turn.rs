@@ -56,12 +56,15 @@ pub fn turn(subject: &'static Subject, client: &dyn Client, part: Part, plan: Pl
     let job = Arc::new(Job::new(part.work, part.connections(), subject.expansion));
     let (tell, hear) = channel();
     let (core, its_job) = (cores.server, Arc::clone(&job));
-    let server = thread::spawn(move || {
+    // Profilers show the name.
+    let named = thread::Builder::new().name("server".into());
+    let server = named.spawn(move || {
         stay_on(&[core]);
         count::only_this_thread();
         tell.send(ThreadClock::mine()).expect("somebody waits for it");
         subject.server.serve(listener, &its_job);
     });
+    let server = server.expect("a thread is made");
     let mut load = Load::new(&job, plan, hear.recv().expect("the server starts"), part.active);
     client.run(address, &mut load);
     server.join().expect("the server ends well");
