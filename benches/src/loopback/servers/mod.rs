@@ -58,6 +58,8 @@ pub enum Role {
 /// All servers, in the order of their turns.
 pub const SUBJECTS: &[Subject] = &[
     Subject { on_ring: true, ..subject("arenatls ring", Role::Ours, &ring::Ring) },
+    #[cfg(feature = "ring")]
+    Subject { on_ring: true, ..subject("arenatls ring, ring AEAD", Role::Ours, &ring::RingAead) },
     Subject { on_ring: true, expansion: EXPANSION, ..subject("bare ring", Role::Floor, &bare::Bare) },
     subject("arenatls arena + epoll", Role::Ours, &arena_epoll::ArenaEpoll),
     subject("tokio-rustls", Role::Peer, &tokio_rustls::TokioRustls),

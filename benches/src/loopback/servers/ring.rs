@@ -11,18 +11,29 @@ use crate::loopback::work::{Answer, Job, Sink, Work};
 
 pub(super) struct Ring;
 
+/// With the crate `ring` as the record AEAD.
+#[cfg(feature = "ring")]
+pub(super) struct RingAead;
+
 impl Server for Ring {
     fn serve(&self, listener: TcpListener, job: &Arc<Job>) {
-        serve(listener, job);
+        serve(listener, job, Options::default());
     }
 }
 
-fn serve(listener: TcpListener, job: &Job) {
+#[cfg(feature = "ring")]
+impl Server for RingAead {
+    fn serve(&self, listener: TcpListener, job: &Arc<Job>) {
+        serve(listener, job, Options::default().aead(arenatls_engine::AeadChoice::Ring));
+    }
+}
+
+fn serve(listener: TcpListener, job: &Job, options: Options) {
     // One more than come: at its limit a driver pauses the listener, which is none of this bench's business.
     let most = u32::try_from(job.connections + 1).expect("no more than a driver takes");
     let config = Config::default().connections(most).handshake_timeout(LONG).idle_timeout(Some(LONG));
     let mut driver = RingDriver::new(config).expect("a ring");
-    driver.listen(listener.into(), Job::setting().openssl_server(), Options::default()).expect("a listener");
+    driver.listen(listener.into(), Job::setting().openssl_server(), options).expect("a listener");
     let mut app = App::new(job);
     loop {
         while let Some(event) = driver.poll_event().expect("the ring works") {
