@@ -251,9 +251,9 @@ impl Load {
         }
     }
 
-    /// Whether anything was done in this stage: on a busy machine a thread may sleep through a short one.
+    /// Whether the server did anything in this stage: on a busy machine a thread may sleep through a short one.
     fn has_moved(&self) -> bool {
-        self.units() > self.before.0
+        self.units() > self.before.0 && self.cpu() > self.before.1
     }
 
     fn units(&self) -> u64 {
