@@ -34,8 +34,10 @@ fn a_full_record_on_a_ring_allocates_nothing_and_copies_nothing() {
     }
     let counts = counted("arenatls-fd-owner");
     assert_eq!([counts.rust, counts.openssl, counts.libc], [Count::default(); 3]);
-    // Nonces, headers and the like: a few dozen bytes a record.
-    assert!(copied_per_byte(&counts) < 0.005, "{counts:?}");
+    // Nonces, headers and the like: a few dozen bytes a record. An unoptimised program moves its own variables by `memcpy`
+    // as well; one copy of the payload would still be far beyond that.
+    let limit = if cfg!(debug_assertions) { 0.6 } else { 0.005 };
+    assert!(copied_per_byte(&counts) < limit, "{counts:?}");
 }
 
 /// The counters see what a ring does not do: OpenSSL over a socket of its own allocates, and copies both ways.
