@@ -1,6 +1,6 @@
 //! The ledger's pairs under criterion: one benchmark for each contender, payload and direction.
 
-use arenatls_benches::contender::{Contender, MAX_PLAINTEXT, SUBJECTS};
+use arenatls_benches::contender::{Carrier, Contender, MAX_PLAINTEXT, SUBJECTS};
 use arenatls_benches::measure::{Direction, Stopwatch, check, pin_to_one_core, run};
 use arenatls_benches::payload;
 use arenatls_benches::setting::{Parties, Setting, Suite};
@@ -23,7 +23,7 @@ fn compare(criterion: &mut Criterion, setting: &Setting<'_>, direction: Directio
     group.throughput(Throughput::Bytes(length as u64));
     let payload = payload::of(length);
     let mut wire = Wire::new();
-    for subject in SUBJECTS {
+    for subject in SUBJECTS.iter().filter(|subject| subject.carrier == Carrier::Wire) {
         let name = BenchmarkId::from_parameter(format!("{} {}", subject.name, subject.protection));
         let mut pair = None;
         group.bench_function(name, |bencher| {

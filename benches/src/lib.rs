@@ -1,7 +1,8 @@
 //! Ledgers of allocations, copies and time: arenatls beside its peers.
 //!
-//! `cargo bench --bench ledger` runs every contender in memory, client to server, and prints what a record costs each;
-//! `cargo bench --bench record` gives the same pairs to criterion.
+//! `cargo bench --bench ledger` runs every contender in memory and over loopback, client to server, and prints what a record
+//! costs each; `cargo bench --bench record` gives the same pairs in memory to criterion. `cargo bench --bench loopback` puts
+//! servers under load and prints what a request costs their processor.
 //!
 //! Everything runs over one trait, [`Contender`](contender::Contender), with one file for each library. What is in
 //! everyone's time and nobody's count is the [`Wire`](wire::Wire). How allocations and copies are counted, and what the
@@ -11,6 +12,8 @@ pub mod contender;
 pub mod count;
 pub mod errand;
 pub mod ledger;
+#[cfg(target_os = "linux")]
+pub mod loopback;
 pub mod measure;
 pub mod moves;
 pub mod payload;

@@ -1,6 +1,7 @@
 //! The wire: the one piece of memory every contender's ciphertext crosses, at the same price for all.
 
 use std::io::{self, Read, Write};
+use std::net::{TcpListener, TcpStream};
 
 use crate::moves;
 
@@ -10,9 +11,10 @@ pub const CAPACITY: usize = 512 * 1024;
 /// Most segments under way at once.
 const SEGMENTS: usize = 1024;
 
-/// A fixed region of memory with a writing and a reading end.
+/// A fixed region of memory with a writing and a reading end; or, for those who want to see the kernel itself, a loopback
+/// connection.
 ///
-/// It stands for the kernel: handing ciphertext to it and taking ciphertext from it moves the bytes once, by
+/// The memory stands for the kernel: handing ciphertext to it and taking ciphertext from it moves the bytes once, by
 /// [`moves::forward`], which is no `memcpy`. So the wire is in every contender's time and in nobody's count of copies.
 ///
 /// [`cut`](Wire::cut) ends a segment; one [`pull`](Wire::pull) never reaches past the end of one, as if each segment
@@ -20,6 +22,8 @@ const SEGMENTS: usize = 1024;
 #[derive(Debug, Default)]
 pub struct Wire {
     memory: Box<[u8]>,
+    /// The writing and the reading end, if it is a loopback connection.
+    sockets: Option<(TcpStream, TcpStream)>,
     pushed: usize,
     pulled: usize,
     ends: Vec<usize>,
@@ -33,24 +37,47 @@ impl Wire {
         Self { memory: vec![0; CAPACITY].into_boxed_slice(), ends: Vec::with_capacity(SEGMENTS), ..Self::default() }
     }
 
+    /// A loopback connection. Its sockets block: what it carries at a time must fit into them.
+    ///
+    /// # Errors
+    ///
+    /// If there is none to be had.
+    pub fn loopback() -> io::Result<Self> {
+        let listener = TcpListener::bind("127.0.0.1:0")?;
+        let near = TcpStream::connect(listener.local_addr()?)?;
+        near.set_nodelay(true)?;
+        let (far, _) = listener.accept()?;
+        Ok(Self { sockets: Some((near, far)), ends: Vec::with_capacity(SEGMENTS), ..Self::default() })
+    }
+
     /// Takes all of `bytes`.
     ///
     /// # Panics
     ///
-    /// Panics if the wire is full.
+    /// Panics if the wire is full, or a socket fails.
     #[inline]
     pub fn push(&mut self, bytes: &[u8]) {
         let end = self.pushed + bytes.len();
-        moves::forward(bytes, &mut self.memory[self.pushed..end]);
+        match &mut self.sockets {
+            None => moves::forward(bytes, &mut self.memory[self.pushed..end]),
+            Some((near, _)) => near.write_all(bytes).expect("a loopback connection takes bytes"),
+        }
         self.pushed = end;
     }
 
     /// Gives the oldest bytes, at most to the end of their segment; returns how many.
+    ///
+    /// # Panics
+    ///
+    /// Panics if a socket fails.
     #[inline]
     pub fn pull(&mut self, into: &mut [u8]) -> usize {
-        let length = self.oldest().min(into.len());
-        let from = &self.memory[self.pulled..self.pulled + length];
-        moves::forward(from, &mut into[..length]);
+        let mut length = self.oldest().min(into.len());
+        match &mut self.sockets {
+            None => moves::forward(&self.memory[self.pulled..self.pulled + length], &mut into[..length]),
+            Some(_) if length == 0 => {}
+            Some((_, far)) => length = far.read(&mut into[..length]).expect("a loopback connection gives bytes"),
+        }
         self.pulled += length;
         if self.ends.get(self.segment) == Some(&self.pulled) {
             self.segment += 1;
@@ -70,8 +97,13 @@ impl Wire {
     }
 
     /// Forgets everything, moves nothing.
+    ///
+    /// # Panics
+    ///
+    /// Panics if there still are bytes in a loopback connection: they would come later.
     #[inline]
     pub fn reset(&mut self) {
+        assert!(self.sockets.is_none() || self.is_empty(), "a loopback connection forgets nothing");
         self.pushed = 0;
         self.pulled = 0;
         self.segment = 0;
@@ -82,7 +114,7 @@ impl Wire {
     ///
     /// # Panics
     ///
-    /// Panics if nothing was pushed.
+    /// Panics if nothing was pushed, or it is a loopback connection.
     pub fn spoil(&mut self) {
         self.memory[self.pushed - 1] ^= 1;
     }
@@ -115,6 +147,11 @@ impl Write for Wire {
 
     #[inline]
     fn write_vectored(&mut self, slices: &[io::IoSlice<'_>]) -> io::Result<usize> {
+        if let Some((near, _)) = &mut self.sockets {
+            let taken = near.write_vectored(slices)?;
+            self.pushed += taken;
+            return Ok(taken);
+        }
         slices.iter().for_each(|slice| self.push(slice));
         Ok(slices.iter().map(|slice| slice.len()).sum())
     }
@@ -153,6 +190,20 @@ mod tests {
         assert_eq!(wire.pull(&mut taken[3..]), 5);
         assert_eq!(&taken[..8], b"onethree");
         assert_eq!(wire.pull(&mut taken), 0);
+    }
+
+    #[test]
+    fn a_loopback_connection_behaves_like_memory() {
+        let mut wire = Wire::loopback().unwrap();
+        wire.push(b"one");
+        wire.cut();
+        assert_eq!(wire.write_vectored(&[io::IoSlice::new(b"th"), io::IoSlice::new(b"ree")]).unwrap(), 5);
+        let mut taken = [0; 16];
+        assert_eq!((wire.pull(&mut taken), wire.len()), (3, 5));
+        assert_eq!((wire.pull(&mut taken[3..]), wire.len()), (5, 0));
+        assert_eq!(&taken[..8], b"onethree");
+        assert_eq!(wire.read(&mut taken).unwrap_err().kind(), io::ErrorKind::WouldBlock);
+        wire.reset();
     }
 
     #[test]

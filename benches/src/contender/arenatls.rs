@@ -120,7 +120,7 @@ impl Contender for Pair {
         shown
     }
 
-    fn protections(&self) -> Protections {
+    fn protections(&mut self) -> Protections {
         Protections { writing: self.client.protection().0.to_string(), reading: self.server.protection().1.to_string() }
     }
 }

@@ -5,11 +5,15 @@ use crate::setting::Setting;
 use crate::wire::Wire;
 
 mod arenatls;
+#[cfg(target_os = "linux")]
+mod arenatls_fd_owner;
 mod bare_evp;
 mod openssl_membio;
+#[cfg(unix)]
+pub(crate) mod openssl_set_fd;
 mod openssl_stream;
 mod rustls_buffered;
-mod rustls_config;
+pub(crate) mod rustls_config;
 mod rustls_unbuffered;
 mod wire_only;
 
@@ -43,7 +47,7 @@ pub trait Contender {
 
     /// Who protects the records that the client writes, and those that the server reads: arenatls decides that when the
     /// keys appear.
-    fn protections(&self) -> Protections {
+    fn protections(&mut self) -> Protections {
         Protections { writing: "own".into(), reading: "own".into() }
     }
 }
@@ -81,6 +85,8 @@ pub struct Subject {
     pub backend: &'static str,
     /// What the contender is to others.
     pub role: Role,
+    /// What carries its ciphertext.
+    pub carrier: Carrier,
     /// Makes a connected pair.
     pub connect: Connect,
 }
@@ -98,6 +104,25 @@ pub enum Role {
     Other,
 }
 
+/// What carries a contender's ciphertext.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Carrier {
+    /// The [`Wire`] it is given, in memory or between sockets.
+    Wire,
+    /// Sockets of its own: it lets the wire be.
+    Sockets,
+    /// The same, on io_uring.
+    Ring,
+}
+
+impl Carrier {
+    /// Whether there is such a thing here.
+    #[must_use]
+    pub fn is_here(self) -> bool {
+        self != Self::Ring || ::arenatls_fd_owner::Capabilities::probe().is_ok()
+    }
+}
+
 /// All contenders, in the order of their turns.
 pub const SUBJECTS: &[Subject] = &[
     ours("arenatls", "Library", arenatls::library),
@@ -112,6 +137,14 @@ pub const SUBJECTS: &[Subject] = &[
     other("openssl-stream", Role::Other, openssl_stream::connect),
     other("bare-evp", Role::Other, bare_evp::connect),
     other("wire-only", Role::Other, wire_only::connect),
+    #[cfg(target_os = "linux")]
+    Subject {
+        backend: "fd-owner",
+        carrier: Carrier::Ring,
+        ..ours("arenatls-fd-owner", "Engine", arenatls_fd_owner::connect)
+    },
+    #[cfg(unix)]
+    Subject { carrier: Carrier::Sockets, ..other("openssl-set-fd", Role::Other, openssl_set_fd::connect) },
 ];
 
 /// Finds a contender by its name and protection; of several protections, the first that is listed.
@@ -124,11 +157,11 @@ pub fn find(name: &str, protection: Option<&str>) -> Option<&'static Subject> {
 pub type Connect = fn(&Setting<'_>) -> Box<dyn Contender>;
 
 const fn ours(name: &'static str, protection: &'static str, connect: Connect) -> Subject {
-    Subject { name, protection, backend: "memory-bio", role: Role::Ours, connect }
+    Subject { name, protection, backend: "memory-bio", role: Role::Ours, carrier: Carrier::Wire, connect }
 }
 
 const fn other(name: &'static str, role: Role, connect: Connect) -> Subject {
-    Subject { name, protection: "own", backend: "own", role, connect }
+    Subject { name, protection: "own", backend: "own", role, carrier: Carrier::Wire, connect }
 }
 
 #[cfg(test)]
@@ -145,7 +178,7 @@ mod tests {
         let mut wire = Wire::new();
         for suite in Suite::ALL {
             let setting = Setting { suite, parties: &parties };
-            for subject in SUBJECTS {
+            for subject in SUBJECTS.iter().filter(|subject| subject.carrier.is_here()) {
                 let mut pair = (subject.connect)(&setting);
                 if cfg!(feature = "vendored") {
                     let asked = subject.protection.to_owned();
@@ -161,7 +194,7 @@ mod tests {
     #[test]
     fn nobody_but_the_wire_opens_a_record_that_was_changed() {
         let parties = Parties::new();
-        let protecting = |subject: &&Subject| subject.name != "wire-only";
+        let protecting = |subject: &&Subject| subject.carrier == Carrier::Wire && subject.name != "wire-only";
         for suite in Suite::ALL {
             let setting = Setting { suite, parties: &parties };
             for subject in SUBJECTS.iter().filter(protecting) {

@@ -18,21 +18,32 @@ mod interpose;
 mod libc_calls;
 mod openssl_hook;
 mod rust_alloc;
+mod system_calls;
 
 use std::hint::black_box;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::ptr;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use serde::{Deserialize, Serialize};
 
 pub use copies::{memcpy, memmove};
 pub use libc_calls::{calloc, free, malloc, memalign, posix_memalign, realloc};
 pub use rust_alloc::CountingAllocator;
+pub use system_calls::{SystemCall, install_system_calls, system_calls};
 
 static COUNTING: AtomicBool = AtomicBool::new(false);
+/// The thread whose doings count, by the address of its [`HERE`]; 0 if everybody's do.
+static ONLY: AtomicUsize = AtomicUsize::new(0);
 static RUST: Tally = Tally::new();
 static OPENSSL: Tally = Tally::new();
 static LIBC: Tally = Tally::new();
 static COPIES: Tally = Tally::new();
+static SYSTEM_CALLS: Tally = Tally::new();
+
+thread_local! {
+    /// Of no value. Where it lies tells threads apart, and asking that allocates nothing.
+    static HERE: u8 = const { 0 };
+}
 
 /// Calls, and bytes asked for in them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -88,8 +99,23 @@ pub fn install() -> Result<(), NotCounting> {
 /// Counts from zero from now on.
 #[inline]
 pub fn start() {
-    [&RUST, &OPENSSL, &LIBC, &COPIES].into_iter().for_each(Tally::reset);
+    [&RUST, &OPENSSL, &LIBC, &COPIES, &SYSTEM_CALLS].into_iter().for_each(Tally::reset);
     resume();
+}
+
+/// From now on only what the calling thread does is counted, until another says the same.
+pub fn only_this_thread() {
+    ONLY.store(here(), Ordering::Relaxed);
+}
+
+fn here() -> usize {
+    HERE.with(|here| ptr::from_ref(here).addr())
+}
+
+#[inline]
+fn counts() -> bool {
+    let only = ONLY.load(Ordering::Relaxed);
+    only == 0 || only == here()
 }
 
 /// Goes on counting.
@@ -145,7 +171,7 @@ impl Tally {
 
     #[inline]
     fn add(&self, bytes: usize) {
-        if COUNTING.load(Ordering::Relaxed) {
+        if COUNTING.load(Ordering::Relaxed) && counts() {
             self.calls.fetch_add(1, Ordering::Relaxed);
             self.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
         }

@@ -16,8 +16,8 @@ Usage: cargo bench --bench ledger -- [OPTIONS]
 Options:
       --quick         A rough run in a few seconds
       --only REGEX    Only the rows whose label matches; a label reads
-                      `contender protection backend version suite payload direction`, as in
-                      `openssl-membio own own TLSv1.3 tls13-aes128 1024 both`
+                      `contender protection backend version suite payload direction transport`, as in
+                      `openssl-membio own own TLSv1.3 tls13-aes128 1024 both memory`
       --suite LIST    Version and suite, or several with commas, or `all` (default: tls13-aes128)
                       tls13-aes128 tls13-aes256 tls13-chacha20 tls12-aes128 tls12-aes256 tls12-chacha20
       --test          Does every row work? Measures next to nothing and writes no report

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::{Counter, Direction, Group, Stopwatch, check, run};
+use super::{Counter, Direction, Group, Stopwatch, Transport, check, run};
 use crate::contender::{Contender, Subject};
 use crate::count::Counts;
 use crate::payload;
@@ -47,7 +47,7 @@ pub fn measure(group: &Group, parties: &Parties, effort: &Effort, mut progress: 
     let mut course = Course::new(group);
     let setting = Setting { suite: group.suite, parties };
     let subjects = group.subjects.iter();
-    let mut lanes: Vec<_> = subjects.map(|subject| Lane::new(subject, &setting, group)).collect();
+    let mut lanes: Vec<_> = subjects.map(|subject| Lane::new(subject, &setting, group, &mut course.wire)).collect();
     for lane in &mut lanes {
         lane.prepare(&mut course, effort);
     }
@@ -69,7 +69,11 @@ struct Course {
 
 impl Course {
     fn new(group: &Group) -> Self {
-        Self { direction: group.direction, payload: payload::of(group.payload), wire: Wire::new() }
+        let wire = match group.transport {
+            Transport::Memory => Wire::new(),
+            Transport::Loopback => Wire::loopback().expect("there is a loopback interface"),
+        };
+        Self { direction: group.direction, payload: payload::of(group.payload), wire }
     }
 }
 
@@ -81,9 +85,9 @@ struct Lane {
 }
 
 impl Lane {
-    fn new(subject: &'static Subject, setting: &Setting<'_>, group: &Group) -> Self {
+    fn new(subject: &'static Subject, setting: &Setting<'_>, group: &Group, wire: &mut Wire) -> Self {
         let mut pair = (subject.connect)(setting);
-        check(&mut *pair, &mut Wire::new(), group.payload, subject.name);
+        check(&mut *pair, wire, group.payload, subject.name);
         let protection = pair.protections().of(group.direction);
         Self {
             pair,

@@ -15,7 +15,7 @@ use crate::wire::Wire;
 pub use group::{Effort, Measured, measure};
 pub use instrument::{Counter, Instrument, Stopwatch};
 pub use pin::pin_to_one_core;
-pub use plan::{Group, plan};
+pub use plan::{Group, Transport, plan};
 pub use stats::{Summary, median, ratios};
 
 /// Which end's work is measured.

@@ -5,7 +5,8 @@ use super::{Host, Report, Versions};
 
 /// What the columns mean, in a few lines.
 const LEGEND: &str = "\
-Client to server, in memory, one thread on one core; one operation is one record. `write`: protect it and hand it to \
+Client to server, one thread on one core; one operation is one record. In `memory` a wire of memory carries it, over \
+`loopback` the kernel's TCP does; rows of the one are not to be compared with rows of the other. `write`: protect it and hand it to \
 the wire; `read`: take it from the wire and open it; `both`: the one and then the other. Time is the median of the \
 rounds with least and most. Allocations (bytes) are per record: calls of Rust's global allocator; calls OpenSSL makes to \
 its hook; all that reaches libc, the other two among them. *copied/byte* is what `memcpy` and `memmove` moved for a byte \

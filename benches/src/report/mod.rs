@@ -108,7 +108,7 @@ fn row(group: &Group, lane: &Measured) -> Row {
         contender: lane.subject.name.into(),
         protection: lane.protection.clone(),
         backend: lane.subject.backend.into(),
-        transport: "memory".into(),
+        transport: group.transport.name().into(),
         version: group.suite.version_name().into(),
         suite: group.suite.openssl().into(),
         payload: group.payload,
@@ -146,7 +146,7 @@ fn others(lane: &Measured, measured: &[Measured]) -> BTreeMap<String, f64> {
 mod tests {
     use super::*;
     use crate::contender::find;
-    use crate::measure::Direction;
+    use crate::measure::{Direction, Transport};
     use crate::setting::Suite;
 
     fn lane(name: &str, times: &[f64]) -> Measured {
@@ -158,7 +158,7 @@ mod tests {
 
     fn group() -> Group {
         let (suite, direction) = (Suite::ALL[0], Direction::Both);
-        Group { suite, payload: 64, direction, subjects: Vec::new() }
+        Group { suite, transport: Transport::Memory, payload: 64, direction, subjects: Vec::new() }
     }
 
     #[test]

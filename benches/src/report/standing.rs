@@ -3,11 +3,12 @@
 use super::{Report, Row};
 
 /// Peers by the beginning of their names; where several match, the fastest of them counts.
-const PEERS: [(&str, &str); 4] = [
+const PEERS: [(&str, &str); 5] = [
     ("× rustls aws-lc-rs", "rustls-aws-lc-rs-"),
     ("× rustls ring", "rustls-ring-"),
     ("× openssl membio", "openssl-membio"),
     ("× openssl stream", "openssl-stream"),
+    ("× openssl set-fd", "openssl-set-fd"),
 ];
 
 /// The name of the floor.
@@ -16,7 +17,8 @@ const FLOOR: &str = "bare-evp";
 /// Heads of the columns.
 #[must_use]
 pub(super) fn heads() -> Vec<String> {
-    let mut heads: Vec<String> = ["suite", "payload", "direction", "contender", "protection"].map(String::from).into();
+    let mut heads: Vec<String> =
+        ["suite", "transport", "payload", "direction", "contender", "protection"].map(String::from).into();
     heads.extend(PEERS.map(|(head, _)| head.to_owned()));
     heads.push(format!("time / {FLOOR}"));
     heads
@@ -30,9 +32,15 @@ pub(super) fn lines(report: &Report) -> Vec<Vec<String>> {
 }
 
 fn line(row: &Row) -> Vec<String> {
-    let Row { suite, payload, direction, contender, protection, .. } = row;
-    let mut cells =
-        vec![suite.clone(), format!("{payload} B"), direction.clone(), contender.clone(), protection.clone()];
+    let Row { suite, transport, payload, direction, contender, protection, .. } = row;
+    let mut cells = vec![
+        suite.clone(),
+        transport.clone(),
+        format!("{payload} B"),
+        direction.clone(),
+        contender.clone(),
+        protection.clone(),
+    ];
     cells.extend(PEERS.map(|(_, begin)| cell(against(row, begin))));
     cells.push(cell(against(row, FLOOR).map(f64::recip)));
     cells

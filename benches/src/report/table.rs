@@ -41,7 +41,7 @@ pub(super) fn grid() -> Grid {
 
 /// The grid of where arenatls stands, and its rows.
 pub(super) fn standing_grid(report: &Report) -> (Grid, Vec<Vec<String>>) {
-    let grid = Grid { heads: standing::heads(), left: 5 };
+    let grid = Grid { heads: standing::heads(), left: 6 };
     (grid, standing::lines(report))
 }
 
