@@ -15,6 +15,7 @@ pub mod measure;
 pub mod moves;
 pub mod payload;
 pub mod report;
+mod s2n;
 pub mod setting;
 pub mod sheet;
 pub mod wire;

@@ -48,9 +48,15 @@ impl Wire {
     /// Gives the oldest bytes, at most to the end of their segment; returns how many.
     #[inline]
     pub fn pull(&mut self, into: &mut [u8]) -> usize {
-        let length = self.oldest().min(into.len());
-        let from = &self.memory[self.pulled..self.pulled + length];
-        moves::forward(from, &mut into[..length]);
+        self.give(into.len(), |from| moves::forward(from, &mut into[..from.len()]))
+    }
+
+    /// Shows the oldest bytes, at most `most` and at most to the end of their segment, and takes them off; returns how
+    /// many.
+    #[inline]
+    pub fn give(&mut self, most: usize, take: impl FnOnce(&[u8])) -> usize {
+        let length = self.oldest().min(most);
+        take(&self.memory[self.pulled..self.pulled + length]);
         self.pulled += length;
         if self.ends.get(self.segment) == Some(&self.pulled) {
             self.segment += 1;

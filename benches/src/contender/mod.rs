@@ -1,7 +1,7 @@
 //! The contenders: one trait, one file for each library, and the list of them all.
 
 use crate::measure::Direction;
-use crate::setting::Setting;
+use crate::setting::{Setting, Suite};
 use crate::wire::Wire;
 
 mod arenatls;
@@ -11,6 +11,7 @@ mod openssl_stream;
 mod rustls_buffered;
 mod rustls_config;
 mod rustls_unbuffered;
+mod s2n_tls;
 mod wire_only;
 
 /// Most plaintext in a record (RFC 8446 section 5.1).
@@ -81,6 +82,8 @@ pub struct Subject {
     pub backend: &'static str,
     /// What the contender is to others.
     pub role: Role,
+    /// Which suites it can be made to agree on.
+    pub speaks: fn(Suite) -> bool,
     /// Makes a connected pair.
     pub connect: Connect,
 }
@@ -108,6 +111,7 @@ pub const SUBJECTS: &[Subject] = &[
     other("rustls-aws-lc-rs-unbuffered", Role::Rustls, rustls_unbuffered::connect::<rustls_config::AwsLcRs>),
     other("rustls-ring-buffered", Role::Rustls, rustls_buffered::connect::<rustls_config::Ring>),
     other("rustls-ring-unbuffered", Role::Rustls, rustls_unbuffered::connect::<rustls_config::Ring>),
+    Subject { speaks: s2n_tls::speaks, ..other("s2n-tls", Role::Other, s2n_tls::connect) },
     other("openssl-membio", Role::OpensslMembio, openssl_membio::connect),
     other("openssl-stream", Role::Other, openssl_stream::connect),
     other("bare-evp", Role::Other, bare_evp::connect),
@@ -124,11 +128,15 @@ pub fn find(name: &str, protection: Option<&str>) -> Option<&'static Subject> {
 pub type Connect = fn(&Setting<'_>) -> Box<dyn Contender>;
 
 const fn ours(name: &'static str, protection: &'static str, connect: Connect) -> Subject {
-    Subject { name, protection, backend: "memory-bio", role: Role::Ours, connect }
+    Subject { name, protection, backend: "memory-bio", role: Role::Ours, speaks: any, connect }
 }
 
 const fn other(name: &'static str, role: Role, connect: Connect) -> Subject {
-    Subject { name, protection: "own", backend: "own", role, connect }
+    Subject { name, protection: "own", backend: "own", role, speaks: any, connect }
+}
+
+fn any(_: Suite) -> bool {
+    true
 }
 
 #[cfg(test)]
@@ -137,7 +145,7 @@ mod tests {
 
     use super::*;
     use crate::measure::check;
-    use crate::setting::{Parties, Suite};
+    use crate::setting::Parties;
 
     #[test]
     fn every_contender_carries_every_size_under_every_suite() {
@@ -145,7 +153,7 @@ mod tests {
         let mut wire = Wire::new();
         for suite in Suite::ALL {
             let setting = Setting { suite, parties: &parties };
-            for subject in SUBJECTS {
+            for subject in SUBJECTS.iter().filter(|subject| (subject.speaks)(suite)) {
                 let mut pair = (subject.connect)(&setting);
                 if cfg!(feature = "vendored") {
                     let asked = subject.protection.to_owned();
@@ -161,10 +169,10 @@ mod tests {
     #[test]
     fn nobody_but_the_wire_opens_a_record_that_was_changed() {
         let parties = Parties::new();
-        let protecting = |subject: &&Subject| subject.name != "wire-only";
+        let protecting = |subject: &&Subject, suite| subject.name != "wire-only" && (subject.speaks)(suite);
         for suite in Suite::ALL {
             let setting = Setting { suite, parties: &parties };
-            for subject in SUBJECTS.iter().filter(protecting) {
+            for subject in SUBJECTS.iter().filter(|subject| protecting(subject, suite)) {
                 let mut pair = (subject.connect)(&setting);
                 let mut wire = Wire::new();
                 pair.write(b"genuine", &mut wire);

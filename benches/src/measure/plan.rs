@@ -40,7 +40,8 @@ pub fn plan(suites: &[Suite], wanted: impl Fn(&str) -> bool) -> Vec<Group> {
     for &suite in suites {
         for payload in PAYLOADS {
             for direction in Direction::ALL {
-                let with = |subject: &&Subject| wanted(&label(subject, suite, payload, direction));
+                let with =
+                    |subject: &&Subject| (subject.speaks)(suite) && wanted(&label(subject, suite, payload, direction));
                 let subjects: Vec<_> = SUBJECTS.iter().filter(with).collect();
                 groups.push(Group { suite, payload, direction, subjects });
             }
