@@ -9,6 +9,7 @@
 
 pub mod contender;
 pub mod count;
+pub mod ends;
 pub mod errand;
 pub mod ledger;
 pub mod measure;
