@@ -14,6 +14,7 @@ pub mod errand;
 pub mod handshakes;
 pub mod ledger;
 pub mod measure;
+pub mod memory;
 pub mod moves;
 pub mod payload;
 pub mod report;

@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 
 use arenatls_engine::{Connection, Event, Options, Progress};
-use arenatls_memory_bio::{ArenaBackend, ArenaPool, Budget};
+use arenatls_memory_bio::{ArenaBackend, ArenaPool, Budget, Capacities};
 use openssl::ssl::SslMode;
 
 use super::openssl_contexts::agreed;
@@ -12,40 +12,46 @@ use crate::contender::Look;
 use crate::setting::SERVER_NAME;
 use crate::wire::Wire;
 
-/// Memory of one connection (bytes).
-const BUDGET: Budget = Budget::bytes(64 * 1024);
-
 /// arenatls over a pool.
 #[derive(Debug)]
-pub struct Arenatls<P> {
+pub struct Arenatls<C> {
     contexts: Contexts,
     /// Lent for as long as the process lives, so that ends need no lifetime.
     pool: &'static ArenaPool,
     options: Options,
-    protection: PhantomData<fn() -> P>,
+    choice: PhantomData<fn() -> C>,
 }
 
-/// Who is to protect records.
-pub trait Protection {
-    /// The options that ask for it.
-    fn options() -> Options;
-}
+/// What a user chooses.
+pub trait Choice {
+    /// Memory of one connection.
+    const BUDGET: Budget = Budget::bytes(64 * 1024);
 
-/// The engine, wherever OpenSSL offers the keys.
-#[derive(Debug)]
-pub struct Engine;
-
-/// OpenSSL.
-#[derive(Debug)]
-pub struct Library;
-
-impl Protection for Engine {
+    /// The options.
     fn options() -> Options {
         Options::default()
     }
 }
 
-impl Protection for Library {
+/// The engine protects records, wherever OpenSSL offers the keys.
+#[derive(Debug)]
+pub struct Engine;
+
+/// As [`Engine`], with no more memory than a connection works with.
+#[derive(Debug)]
+pub struct LeastMemory;
+
+/// OpenSSL protects records.
+#[derive(Debug)]
+pub struct Library;
+
+impl Choice for Engine {}
+
+impl Choice for LeastMemory {
+    const BUDGET: Budget = Budget::bytes(Capacities::MINIMUM.total());
+}
+
+impl Choice for Library {
     fn options() -> Options {
         Options::default().library_protection()
     }
@@ -58,7 +64,7 @@ pub struct ArenatlsEnd {
     done: bool,
 }
 
-impl<P: Protection> Kit for Arenatls<P> {
+impl<C: Choice> Kit for Arenatls<C> {
     type Client = ArenatlsEnd;
     type Server = ArenatlsEnd;
 
@@ -70,9 +76,9 @@ impl<P: Protection> Kit for Arenatls<P> {
         let sibling = sibling.map(|sibling| &sibling.contexts);
         Self {
             contexts: Contexts::new(terms, parties, sibling, SslMode::empty()),
-            pool: Box::leak(Box::new(ArenaPool::new(BUDGET))),
-            options: P::options(),
-            protection: PhantomData,
+            pool: Box::leak(Box::new(ArenaPool::new(C::BUDGET))),
+            options: C::options(),
+            choice: PhantomData,
         }
     }
 

@@ -14,7 +14,7 @@ mod rustls;
 mod s2n_tls;
 mod terms;
 
-pub use arenatls::{Arenatls, Engine, Library};
+pub use arenatls::{Arenatls, Engine, LeastMemory, Library};
 pub use openssl::{Openssl, OpensslEnd, Usual, WithoutIdleBuffers};
 pub use openssl_contexts::Contexts;
 pub use parties::Parties;

@@ -65,6 +65,12 @@ impl Contexts {
         able
     }
 
+    /// The servers' context.
+    #[must_use]
+    pub fn for_servers(&self) -> &SslContext {
+        &self.server
+    }
+
     /// A client's `SSL` with the session that was kept.
     pub(super) fn client(&self) -> Ssl {
         let mut ssl = Ssl::new(&self.client).expect("OpenSSL makes a client");

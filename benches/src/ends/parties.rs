@@ -34,6 +34,32 @@ impl Parties {
     }
 }
 
+impl Parties {
+    /// The authority's certificate, the server's, and its key (PKCS#8), as DER: for another process.
+    ///
+    /// # Panics
+    ///
+    /// If OpenSSL cannot write them.
+    #[must_use]
+    pub fn to_der(&self) -> [Vec<u8>; 3] {
+        let [root, leaf] = [&self.root, &self.leaf].map(|it| it.to_der().expect("a certificate is made of bytes"));
+        [root, leaf, self.key.private_key_to_pkcs8().expect("a key is made of bytes")]
+    }
+
+    /// The parties of another process.
+    ///
+    /// # Errors
+    ///
+    /// If these bytes are not those of [`to_der`](Parties::to_der).
+    pub fn from_der([root, leaf, key]: [&[u8]; 3]) -> Result<Parties, ErrorStack> {
+        Ok(Parties {
+            root: X509::from_der(root)?,
+            leaf: X509::from_der(leaf)?,
+            key: PKey::private_key_from_pkcs8(key)?,
+        })
+    }
+}
+
 fn make(kind: Certificate) -> Result<Parties, ErrorStack> {
     let (root_key, key) = (key(kind)?, key(kind)?);
     let mut root = blank("bench authority", "bench authority", 1, &root_key)?;
