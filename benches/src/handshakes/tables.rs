@@ -70,8 +70,9 @@ fn memory() -> Table {
 }
 
 fn threads() -> Table {
-    let about = "Handshakes a second by the clock on the wall, both ends in each thread. Processor time of a handshake \
-                 in two threads, over that in one: what sharing costs without waiting.";
+    let about = "Handshakes a second, both ends in each thread, by the clock on the wall less the time in which a thread \
+                 was ready to run and other processes had the core: waiting for locks is in it, a busy machine is not. \
+                 Processor time of a handshake in two threads, over that in one: what sharing costs without waiting.";
     Table::new(
         "One thread and two",
         about,

@@ -1,5 +1,7 @@
 //! Instruments that know whose work is being done.
 
+use std::fs;
+
 use crate::count::{self, Count, Counts};
 
 /// Whose work it is.
@@ -56,6 +58,13 @@ pub(super) fn cpu_time() -> u64 {
     assert_eq!(code, 0, "a thread has a clock");
     let (seconds, nanoseconds) = (u64::try_from(time.tv_sec), u64::try_from(time.tv_nsec));
     seconds.unwrap_or(0) * 1_000_000_000 + nanoseconds.unwrap_or(0)
+}
+
+/// How long this thread was ready to run and had no core (nanoseconds; the second number of
+/// `/proc/thread-self/schedstat`); 0 where that is not told.
+pub(super) fn time_without_core() -> u64 {
+    let told = fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    told.split(' ').nth(1).and_then(|waited| waited.parse().ok()).unwrap_or(0)
 }
 
 /// Allocations and copies, by side.

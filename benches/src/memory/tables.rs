@@ -33,7 +33,8 @@ pub(super) fn fill(sheet: &mut Sheet, entries: &[Entry]) {
     for number in numbers {
         for (phase, name) in PHASES.iter().enumerate() {
             for entry in entries.iter().filter(|entry| entry.connections == number) {
-                let group = format!("{number} connections, {name}");
+                let connections = if number == 1 { "connection" } else { "connections" };
+                let group = format!("{number} {connections}, {name}");
                 table.push(&group, entry.subject.name, entry.subject.ours, cells(entry, phase));
             }
         }
