@@ -146,6 +146,9 @@ fn run(args: &Args) -> io::Result<()> {
         for subject in wanted(connections) {
             progress.step(&format!("{connections} connections: {}", subject.name));
             let readings = measure(subject, connections)?;
+            if let Err(why) = &readings {
+                eprintln!("SKIPPED: {}: {why}", subject.name);
+            }
             entries.push(Entry { subject, connections, readings });
         }
     }

@@ -17,11 +17,14 @@ use crate::ends::{Certificate, Contexts, Parties, Terms};
 
 /// Nothing takes longer.
 const WATCHDOG: Duration = Duration::from_secs(180);
+/// Files that a process has open beside its connections.
+const SPARE_DESCRIPTORS: usize = 64;
 /// How long a turn waits at most: the holder's answers wake nobody.
 const TURN: Duration = Duration::from_millis(5);
 
 /// So many servers on loopback.
 pub(super) fn on_a_ring(connections: usize) -> io::Result<Readings> {
+    allow_descriptors(connections)?;
     let parties = Parties::new(Certificate::P256);
     let mut holder = Holder::start(&parties)?;
     let contexts = Contexts::new(&Terms::USUAL, &parties, None, SslMode::empty());
@@ -121,6 +124,29 @@ impl Ring {
         }
         Ok(())
     }
+}
+
+/// Raises the limit of open files, which the holder inherits, as far as it has to be and may be.
+fn allow_descriptors(connections: usize) -> io::Result<()> {
+    let wanted = libc::rlim_t::try_from(connections + SPARE_DESCRIPTORS).map_err(io::Error::other)?;
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: `limit` is writable.
+    if unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    if limit.rlim_cur >= wanted {
+        return Ok(());
+    }
+    if limit.rlim_max < wanted {
+        let why = format!("a process may have {} files open, {wanted} are needed", limit.rlim_max);
+        return Err(io::Error::new(io::ErrorKind::Unsupported, why));
+    }
+    limit.rlim_cur = wanted;
+    // SAFETY: `limit` is readable.
+    if unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(())
 }
 
 fn refusal(error: DriverError) -> io::Error {

@@ -14,11 +14,13 @@ const ABOUT: [&str; 3] = [
      the others have no such thing, or do it by themselves. The echo is one record of 16 KiB there and one back.",
 ];
 
-const NOTES: [&str; 4] = [
+const NOTES: [&str; 5] = [
     "Rust: bytes asked of Rust's allocator, s2n-tls's own among them. OpenSSL: what its allocator hook gave out. libc: all \
      that malloc gave out to anyone, the former two included; aws-lc (rustls, s2n-tls) asks it itself. The latter two are \
      as libc rounds them. RSS: resident memory, that of RingDriver's slots, which are mapped, included.",
     "The structures that connections are, in a vector of exactly their number, are in the column Rust.",
+    "A pool of arenatls grows by chunks, each as big as all before: what of the last one no connection has yet is in the \
+     column Rust, and not resident.",
     "When all are gone: arenatls's pool keeps the blocks for the next connections, and libc much of what it was given back.",
     "RSS comes in pages, and of few connections says little.",
 ];
