@@ -1,7 +1,7 @@
 //! s2n-tls over callbacks, its memory Rust's and its cryptography that of aws-lc.
 //!
-//! Settings: records of full size (`prefer_throughput`), and reading a record in two pieces, header and body, each
-//! straight into s2n-tls's buffer; reading ahead would save a callback and cost a copy. What is agreed follows from
+//! Settings: records of full size (`prefer_throughput`), and header and body of a record read at once
+//! (`set_receive_buffering`), which saves a tenth of the time of a read. What is agreed follows from
 //! policies, which are lists by name: that of the server decides. There is none with ChaCha20-Poly1305 in front.
 
 use s2n_tls::connection::Connection;
@@ -37,6 +37,7 @@ pub(super) fn connect(setting: &Setting<'_>) -> Box<dyn Contender> {
     client.set_config(clients.build().expect("s2n-tls makes a configuration")).expect("it is for clients");
     client.set_server_name(SERVER_NAME).expect("the server's name is a host name");
     let mut server = s2n::connection(Mode::Server);
+    server.set_receive_buffering(true).expect("s2n-tls reads ahead");
     server.set_config(servers.build().expect("s2n-tls makes a configuration")).expect("it is for servers");
     let mut pair = Pair { client, server, back: Wire::new(), plaintext: vec![0; MAX_PLAINTEXT].into_boxed_slice() };
     pair.shake();
