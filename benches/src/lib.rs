@@ -10,14 +10,19 @@
 
 pub mod contender;
 pub mod count;
+pub mod ends;
 pub mod errand;
+pub mod handshakes;
 pub mod ledger;
 #[cfg(target_os = "linux")]
 pub mod loopback;
 pub mod measure;
+pub mod memory;
 pub mod moves;
 pub mod payload;
 pub mod report;
+pub mod run;
+mod s2n;
 pub mod setting;
 pub mod sheet;
 pub mod wire;

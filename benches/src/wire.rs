@@ -72,12 +72,33 @@ impl Wire {
     /// Panics if a socket fails.
     #[inline]
     pub fn pull(&mut self, into: &mut [u8]) -> usize {
-        let mut length = self.oldest().min(into.len());
-        match &mut self.sockets {
-            None => moves::forward(&self.memory[self.pulled..self.pulled + length], &mut into[..length]),
-            Some(_) if length == 0 => {}
-            Some((_, far)) => length = far.read(&mut into[..length]).expect("a loopback connection gives bytes"),
+        let length = self.oldest().min(into.len());
+        let Some((_, far)) = &mut self.sockets else {
+            return self.give(length, |from| moves::forward(from, &mut into[..from.len()]));
+        };
+        if length == 0 {
+            return 0;
         }
+        let length = far.read(&mut into[..length]).expect("a loopback connection gives bytes");
+        self.took(length)
+    }
+
+    /// Shows the oldest bytes, at most `most` and at most to the end of their segment, and takes them off; returns how
+    /// many.
+    ///
+    /// # Panics
+    ///
+    /// Panics if it is a loopback connection: there are no bytes to show.
+    #[inline]
+    pub fn give(&mut self, most: usize, take: impl FnOnce(&[u8])) -> usize {
+        assert!(self.sockets.is_none(), "a loopback connection shows nothing");
+        let length = self.oldest().min(most);
+        take(&self.memory[self.pulled..self.pulled + length]);
+        self.took(length)
+    }
+
+    #[inline]
+    fn took(&mut self, length: usize) -> usize {
         self.pulled += length;
         if self.ends.get(self.segment) == Some(&self.pulled) {
             self.segment += 1;

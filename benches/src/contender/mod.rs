@@ -1,7 +1,7 @@
 //! The contenders: one trait, one file for each library, and the list of them all.
 
 use crate::measure::Direction;
-use crate::setting::Setting;
+use crate::setting::{Setting, Suite};
 use crate::wire::Wire;
 
 mod arenatls;
@@ -15,6 +15,7 @@ mod openssl_stream;
 mod rustls_buffered;
 pub(crate) mod rustls_config;
 mod rustls_unbuffered;
+mod s2n_tls;
 mod wire_only;
 
 /// Most plaintext in a record (RFC 8446 section 5.1).
@@ -87,6 +88,8 @@ pub struct Subject {
     pub role: Role,
     /// What carries its ciphertext.
     pub carrier: Carrier,
+    /// Which suites it can be made to agree on.
+    pub speaks: fn(Suite) -> bool,
     /// Makes a connected pair.
     pub connect: Connect,
 }
@@ -109,6 +112,8 @@ pub enum Role {
 pub enum Carrier {
     /// The [`Wire`] it is given, in memory or between sockets.
     Wire,
+    /// The same, in memory only: its callbacks are shown bytes that lie there.
+    Memory,
     /// Sockets of its own: it lets the wire be.
     Sockets,
     /// The same, on io_uring.
@@ -133,6 +138,7 @@ pub const SUBJECTS: &[Subject] = &[
     other("rustls-aws-lc-rs-unbuffered", Role::Rustls, rustls_unbuffered::connect::<rustls_config::AwsLcRs>),
     other("rustls-ring-buffered", Role::Rustls, rustls_buffered::connect::<rustls_config::Ring>),
     other("rustls-ring-unbuffered", Role::Rustls, rustls_unbuffered::connect::<rustls_config::Ring>),
+    Subject { speaks: s2n_tls::speaks, carrier: Carrier::Memory, ..other("s2n-tls", Role::Other, s2n_tls::connect) },
     other("openssl-membio", Role::OpensslMembio, openssl_membio::connect),
     other("openssl-stream", Role::Other, openssl_stream::connect),
     other("bare-evp", Role::Other, bare_evp::connect),
@@ -157,11 +163,15 @@ pub fn find(name: &str, protection: Option<&str>) -> Option<&'static Subject> {
 pub type Connect = fn(&Setting<'_>) -> Box<dyn Contender>;
 
 const fn ours(name: &'static str, protection: &'static str, connect: Connect) -> Subject {
-    Subject { name, protection, backend: "memory-bio", role: Role::Ours, carrier: Carrier::Wire, connect }
+    Subject { name, protection, backend: "memory-bio", role: Role::Ours, carrier: Carrier::Wire, speaks: any, connect }
 }
 
 const fn other(name: &'static str, role: Role, connect: Connect) -> Subject {
-    Subject { name, protection: "own", backend: "own", role, carrier: Carrier::Wire, connect }
+    Subject { name, protection: "own", backend: "own", role, carrier: Carrier::Wire, speaks: any, connect }
+}
+
+fn any(_: Suite) -> bool {
+    true
 }
 
 #[cfg(test)]
@@ -170,7 +180,7 @@ mod tests {
 
     use super::*;
     use crate::measure::check;
-    use crate::setting::{Parties, Suite};
+    use crate::setting::Parties;
 
     #[test]
     fn every_contender_carries_every_size_under_every_suite() {
@@ -178,7 +188,7 @@ mod tests {
         let mut wire = Wire::new();
         for suite in Suite::ALL {
             let setting = Setting { suite, parties: &parties };
-            for subject in SUBJECTS.iter().filter(|subject| subject.carrier.is_here()) {
+            for subject in SUBJECTS.iter().filter(|subject| subject.carrier.is_here() && (subject.speaks)(suite)) {
                 let mut pair = (subject.connect)(&setting);
                 if cfg!(feature = "vendored") {
                     let asked = subject.protection.to_owned();
@@ -194,10 +204,13 @@ mod tests {
     #[test]
     fn nobody_but_the_wire_opens_a_record_that_was_changed() {
         let parties = Parties::new();
-        let protecting = |subject: &&Subject| subject.carrier == Carrier::Wire && subject.name != "wire-only";
+        let own_wire = [Carrier::Wire, Carrier::Memory];
+        let protecting = |subject: &&Subject, suite| {
+            own_wire.contains(&subject.carrier) && subject.name != "wire-only" && (subject.speaks)(suite)
+        };
         for suite in Suite::ALL {
             let setting = Setting { suite, parties: &parties };
-            for subject in SUBJECTS.iter().filter(protecting) {
+            for subject in SUBJECTS.iter().filter(|subject| protecting(subject, suite)) {
                 let mut pair = (subject.connect)(&setting);
                 let mut wire = Wire::new();
                 pair.write(b"genuine", &mut wire);

@@ -5,7 +5,7 @@
 
 use std::ffi::{c_int, c_void};
 
-use super::LIBC;
+use super::{LIBC, live};
 
 /// glibc's own names for its allocator, for those who interpose the usual names (`malloc/malloc.c`).
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
@@ -52,7 +52,7 @@ mod real {
 pub unsafe fn malloc(size: usize) -> *mut c_void {
     LIBC.add(size);
     // SAFETY: any size will do.
-    unsafe { real::__libc_malloc(size) }
+    taken(unsafe { real::__libc_malloc(size) })
 }
 
 /// `calloc`, counted.
@@ -64,7 +64,7 @@ pub unsafe fn malloc(size: usize) -> *mut c_void {
 pub unsafe fn calloc(count: usize, size: usize) -> *mut c_void {
     LIBC.add(count.saturating_mul(size));
     // SAFETY: any numbers will do; glibc checks the product.
-    unsafe { real::__libc_calloc(count, size) }
+    taken(unsafe { real::__libc_calloc(count, size) })
 }
 
 /// `realloc`, counted as one allocation of the new size.
@@ -75,8 +75,10 @@ pub unsafe fn calloc(count: usize, size: usize) -> *mut c_void {
 #[inline]
 pub unsafe fn realloc(block: *mut c_void, size: usize) -> *mut c_void {
     LIBC.add(size);
+    // SAFETY: the caller's promise.
+    unsafe { live::LIBC.gave_block(block) };
     // SAFETY: the caller's promise is the one glibc wants.
-    unsafe { real::__libc_realloc(block, size) }
+    taken(unsafe { real::__libc_realloc(block, size) })
 }
 
 /// `free`, which is not counted.
@@ -86,8 +88,18 @@ pub unsafe fn realloc(block: *mut c_void, size: usize) -> *mut c_void {
 /// `block` is null or a live block of libc's allocator.
 #[inline]
 pub unsafe fn free(block: *mut c_void) {
+    // SAFETY: the caller's promise.
+    unsafe { live::LIBC.gave_block(block) };
     // SAFETY: the caller's promise is the one glibc wants.
     unsafe { real::__libc_free(block) }
+}
+
+/// Takes a block of glibc's into the account of what is live.
+#[inline]
+fn taken(block: *mut c_void) -> *mut c_void {
+    // SAFETY: glibc has just made the block, or refused with null.
+    unsafe { live::LIBC.took_block(block) };
+    block
 }
 
 /// `memalign` and `aligned_alloc`, counted.
@@ -99,7 +111,7 @@ pub unsafe fn free(block: *mut c_void) {
 pub unsafe fn memalign(alignment: usize, size: usize) -> *mut c_void {
     LIBC.add(size);
     // SAFETY: any numbers will do; glibc checks the alignment.
-    unsafe { real::__libc_memalign(alignment, size) }
+    taken(unsafe { real::__libc_memalign(alignment, size) })
 }
 
 /// `posix_memalign`, counted.

@@ -10,12 +10,15 @@
 //! What reaches the first two columns reaches libc too, so the third contains them. A copy that a compiler expanded in
 //! place (a few bytes of a length known to it) calls nobody and is not seen, no more than one glibc makes within itself.
 //!
+//! [`live`] tells what was taken and not given back, in the first three columns.
+//!
 //! Nothing is counted until [`start`] and after [`stop`]. Outside of that an allocation pays a load and a branch, and a
 //! copy nothing that it does not pay in any other executable: a jump through a pointer.
 
 mod copies;
 mod interpose;
 mod libc_calls;
+mod live;
 mod openssl_hook;
 mod rust_alloc;
 mod system_calls;
@@ -28,6 +31,7 @@ use serde::{Deserialize, Serialize};
 
 pub use copies::{memcpy, memmove};
 pub use libc_calls::{calloc, free, malloc, memalign, posix_memalign, realloc};
+pub use live::{Live, live, watch_live};
 pub use rust_alloc::CountingAllocator;
 pub use system_calls::{SystemCall, install_system_calls, system_calls};
 

@@ -2,7 +2,7 @@
 
 use std::ffi::{c_char, c_int, c_void};
 
-use super::{NotCounting, OPENSSL};
+use super::{NotCounting, OPENSSL, live};
 
 type Malloc = unsafe extern "C" fn(usize, *const c_char, c_int) -> *mut c_void;
 type Realloc = unsafe extern "C" fn(*mut c_void, usize, *const c_char, c_int) -> *mut c_void;
@@ -28,7 +28,10 @@ pub(super) fn install() -> Result<(), NotCounting> {
 unsafe extern "C" fn hooked_malloc(size: usize, _file: *const c_char, _line: c_int) -> *mut c_void {
     OPENSSL.add(size);
     // SAFETY: malloc takes any size.
-    unsafe { libc::malloc(size) }
+    let block = unsafe { libc::malloc(size) };
+    // SAFETY: it is libc's, and live.
+    unsafe { live::OPENSSL.took_block(block) };
+    block
 }
 
 unsafe extern "C" fn hooked_realloc(
@@ -38,11 +41,18 @@ unsafe extern "C" fn hooked_realloc(
     _line: c_int,
 ) -> *mut c_void {
     OPENSSL.add(size);
-    // SAFETY: `block` is null or came from one of these functions, hence from libc, and is not used again by OpenSSL.
-    unsafe { libc::realloc(block, size) }
+    // SAFETY: `block` is null or came from one of these functions, hence from libc, and is live.
+    unsafe { live::OPENSSL.gave_block(block) };
+    // SAFETY: as above, and it is not used again by OpenSSL.
+    let block = unsafe { libc::realloc(block, size) };
+    // SAFETY: it is libc's, and live.
+    unsafe { live::OPENSSL.took_block(block) };
+    block
 }
 
 unsafe extern "C" fn hooked_free(block: *mut c_void, _file: *const c_char, _line: c_int) {
+    // SAFETY: `block` is null or came from one of these functions, hence from libc, and is live.
+    unsafe { live::OPENSSL.gave_block(block) };
     // SAFETY: `block` is null or came from one of these functions, hence from libc, and is not used again by OpenSSL.
     unsafe { libc::free(block) }
 }

@@ -35,7 +35,11 @@ impl Transport {
     }
 
     fn carries(self, subject: &Subject) -> bool {
-        subject.carrier == Carrier::Wire || self == Self::Loopback && subject.carrier.is_here()
+        match subject.carrier {
+            Carrier::Wire => true,
+            Carrier::Memory => self == Self::Memory,
+            Carrier::Sockets | Carrier::Ring => self == Self::Loopback && subject.carrier.is_here(),
+        }
     }
 }
 
@@ -76,7 +80,9 @@ pub fn plan(suites: &[Suite], wanted: impl Fn(&str) -> bool) -> Vec<Group> {
             for payload in PAYLOADS {
                 for &direction in transport.directions() {
                     let mut group = Group { suite, transport, payload, direction, subjects: Vec::new() };
-                    let with = |subject: &&Subject| transport.carries(subject) && wanted(&label(subject, &group));
+                    let with = |subject: &&Subject| {
+                        transport.carries(subject) && (subject.speaks)(suite) && wanted(&label(subject, &group))
+                    };
                     group.subjects = SUBJECTS.iter().filter(with).collect();
                     groups.push(group);
                 }

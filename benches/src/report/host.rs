@@ -63,6 +63,8 @@ pub struct Versions {
     pub aws_lc_rs: String,
     /// The crate `ring`.
     pub ring: String,
+    /// The crate `s2n-tls`.
+    pub s2n_tls: String,
     /// The compiler, as it calls itself; unknown where it cannot be asked.
     pub rustc: String,
 }
@@ -79,6 +81,7 @@ impl Versions {
             rustls: locked("rustls"),
             aws_lc_rs: locked("aws-lc-rs"),
             ring: locked("ring"),
+            s2n_tls: locked("s2n-tls"),
             rustc: rustc(),
         }
     }

@@ -45,10 +45,10 @@ fn host(host: &Host) -> String {
 }
 
 fn versions(versions: &Versions) -> String {
-    let Versions { arenatls, openssl, openssl_crate, rustls, aws_lc_rs, ring, rustc, .. } = versions;
+    let Versions { arenatls, openssl, openssl_crate, rustls, aws_lc_rs, ring, s2n_tls, rustc, .. } = versions;
     let origin = if versions.openssl_vendored { "vendored" } else { "the system's" };
     format!(
         "- versions: arenatls {arenatls}; {openssl} ({origin}); crates openssl {openssl_crate}, rustls {rustls}, \
-         aws-lc-rs {aws_lc_rs}, ring {ring}; {rustc}\n"
+         aws-lc-rs {aws_lc_rs}, ring {ring}, s2n-tls {s2n_tls}; {rustc}\n"
     )
 }
