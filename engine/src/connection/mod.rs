@@ -21,6 +21,7 @@ mod close;
 mod event;
 mod handshake;
 pub(crate) mod inbound;
+mod kernel;
 mod keys;
 pub(crate) mod outbound;
 mod own;
@@ -42,6 +43,7 @@ pub use own::InPlace;
 /// | ciphertext in and out | by way of [`backend_mut`](Self::backend_mut) |
 /// | commands | [`write`](Self::write), [`write_vectored`](Self::write_vectored), [`key_update`](Self::key_update), [`close`](Self::close), [`abort`](Self::abort) |
 /// | work out | [`poll_event`](Self::poll_event) |
+/// | keys to the kernel | [`offers_keys`](Self::offers_keys), [`hand_over`](Self::hand_over), [`not_opened`](Self::not_opened) |
 /// | records in memory of the caller's own | [`sealed_len`](Self::sealed_len), [`seal_into`](Self::seal_into), [`open_in`](Self::open_in) |
 ///
 /// The order that always works: receive into the backend; poll events until there is none; write; send what the
@@ -142,6 +144,7 @@ impl<B: Backend> Connection<B> {
 
     fn build(ssl: Ssl, role: Role, backend: B, options: &Options) -> Result<Self, BuildError> {
         options.check()?;
+        let options = &options.settled();
         Ok(Connection {
             tls: Tls::new(ssl, role, options.take_keys)?,
             outbound: Outbound::new(*options),
