@@ -23,6 +23,8 @@ pub struct Config {
     pub(crate) close_timeout: Duration,
     pub(crate) spin: Duration,
     pub(crate) options: Options,
+    /// Of the sending direction, and of the receiving one.
+    pub(crate) kernel_tls: (bool, bool),
 }
 
 impl Default for Config {
@@ -40,6 +42,7 @@ impl Default for Config {
             close_timeout: Duration::from_secs(2),
             spin: Duration::ZERO,
             options: Options::default(),
+            kernel_tls: (false, false),
         }
     }
 }
@@ -103,6 +106,15 @@ impl Config {
     #[must_use]
     pub fn options(mut self, options: Options) -> Self {
         self.options = options;
+        self
+    }
+
+    /// Has the kernel protect the records of a direction, with [`Protection::Kernel`](arenatls_engine::Protection), where
+    /// its `tls` layer is there, takes the suite, and OpenSSL hands the keys over; elsewhere all stays as it is. By
+    /// default neither. [`Connection::protection`](arenatls_engine::Connection::protection) says what came of it.
+    #[must_use]
+    pub fn kernel_tls(mut self, sending: bool, receiving: bool) -> Self {
+        self.kernel_tls = (sending, receiving);
         self
     }
 

@@ -10,7 +10,7 @@ use io_uring::types::{CancelBuilder, Fd, SubmitArgs, Timespec};
 use io_uring::{Builder, IoUring, cqueue, opcode, squeue};
 
 use crate::config::LONGEST;
-use crate::slot::{Grant, Slab};
+use crate::slot::{Grant, Message, Slab};
 use crate::token::{Kind, Token};
 
 /// `IORING_RECVSEND_POLL_FIRST` of `linux/io_uring.h`: wait for the socket before trying it.
@@ -155,6 +155,41 @@ impl Ring {
         let hint = if poll_first { POLL_FIRST } else { 0 };
         let send = opcode::Send::new(Fd(fd.as_raw_fd()), grant.pointer(), grant.len());
         self.push(send.flags(libc::MSG_NOSIGNAL).ioprio(hint).build(), token)
+    }
+
+    /// Sends records that the kernel protects. A control record is sent by a thread of the kernel that may wait: when it
+    /// is complete, all there was lies in TCP's queue, and none in that of the `tls` layer, which does not outlive a
+    /// `shutdown`.
+    pub(crate) fn send_message(
+        &mut self,
+        fd: BorrowedFd<'_>,
+        message: &Message,
+        poll_first: bool,
+        token: Token,
+    ) -> Result<(), Full> {
+        let hint = if poll_first && !message.is_control() { POLL_FIRST } else { 0 };
+        let flags = u32::try_from(libc::MSG_NOSIGNAL).unwrap_or(0);
+        let send = opcode::SendMsg::new(Fd(fd.as_raw_fd()), message.pointer()).flags(flags).ioprio(hint).build();
+        let how = if message.is_control() { squeue::Flags::ASYNC } else { squeue::Flags::empty() };
+        self.push(send.flags(how), token)
+    }
+
+    /// Receives a record that the kernel opens.
+    pub(crate) fn receive_message(
+        &mut self,
+        fd: BorrowedFd<'_>,
+        message: &Message,
+        poll_first: bool,
+        token: Token,
+    ) -> Result<(), Full> {
+        let hint = if poll_first { POLL_FIRST } else { 0 };
+        self.push(opcode::RecvMsg::new(Fd(fd.as_raw_fd()), message.pointer()).ioprio(hint).build(), token)
+    }
+
+    /// Waits until the peer has ended its direction, or the connection.
+    pub(crate) fn poll_end(&mut self, fd: BorrowedFd<'_>, token: Token) -> Result<(), Full> {
+        let events = u32::from(libc::POLLRDHUP.unsigned_abs());
+        self.push(opcode::PollAdd::new(Fd(fd.as_raw_fd()), events).build(), token)
     }
 
     /// Waits until `fd` can be read.

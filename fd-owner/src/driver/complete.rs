@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use arenatls_engine::Want;
+use arenatls_engine::{Direction, Want};
 
 use super::RingDriver;
 use super::entry::{Entry, Op, Stage};
@@ -12,7 +12,7 @@ use crate::token::Kind;
 
 /// What a completion makes the driver do.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Then {
+pub(super) enum Then {
     /// Arm what has to be armed.
     Pump,
     /// Ask the connection for events, then that.
@@ -56,13 +56,16 @@ impl RingDriver {
 }
 
 /// True if the operation shall be tried again as it was.
-fn is_transient(errno: i32) -> bool {
+pub(super) fn is_transient(errno: i32) -> bool {
     matches!(errno, libc::EAGAIN | libc::EINTR)
 }
 
 impl Entry {
     fn complete_recv(&mut self, completion: &Completion, ring: &Ring, now: Instant) -> Then {
         self.recv = Op::Idle;
+        if ring.slab().is_kernel(self.slot, Direction::Receive) {
+            return self.complete_record(completion, ring, now);
+        }
         let Ok(n) = usize::try_from(completion.result) else { return self.recv_failed(-completion.result, ring) };
         ring.slab().received(self.slot, n);
         self.recv_waits = !completion.nonempty();
@@ -84,7 +87,7 @@ impl Entry {
         Then::Poll
     }
 
-    fn end_input(&mut self, ring: &Ring) {
+    pub(super) fn end_input(&mut self, ring: &Ring) {
         self.read_ended = true;
         ring.slab().end_input(self.slot);
     }
@@ -93,7 +96,7 @@ impl Entry {
         self.send = Op::Idle;
         let errno = match usize::try_from(completion.result) {
             Ok(n) => {
-                ring.slab().sent(self.slot, n);
+                self.count_sent(n, ring);
                 self.send_waits = n == 0;
                 self.active = now;
                 return self.after_send(ring);
@@ -101,7 +104,7 @@ impl Entry {
             Err(_) => -completion.result,
         };
         ring.slab().sent(self.slot, 0);
-        if is_transient(errno) {
+        if is_transient(errno) || self.excuses(errno, ring) {
             self.send_waits = true;
             return Then::Pump;
         }
@@ -114,7 +117,7 @@ impl Entry {
     }
 
     fn after_send(&mut self, ring: &Ring) -> Then {
-        let starved = ring.slab().take_starved(self.slot);
+        let starved = ring.slab().take_starved(self.slot) | self.gave_new_key(ring);
         self.pending.writable |= starved;
         let waits_for_input = self.conn.as_ref().is_some_and(|conn| conn.want() == Some(Want::Input));
         if starved || !waits_for_input { Then::Poll } else { Then::Pump }

@@ -4,8 +4,9 @@ use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::os::fd::AsFd as _;
 use std::time::Instant;
 
-use arenatls_engine::{Connection, Progress, State, Want};
+use arenatls_engine::{Connection, Direction, Progress, State, Want};
 
+use super::kernel::{Kernel, Reception};
 use crate::slot::FdBackend;
 use crate::submission::{Full, Ring};
 use crate::token::{Kind, Token};
@@ -77,6 +78,7 @@ pub(super) struct Entry {
     /// Wait for the socket before the next try.
     pub(super) recv_waits: bool,
     pub(super) send_waits: bool,
+    pub(super) kernel: Kernel,
     pub(super) born: Instant,
     pub(super) active: Instant,
     pub(super) closing: Instant,
@@ -106,6 +108,7 @@ impl Entry {
             write_shut: false,
             recv_waits: false,
             send_waits: false,
+            kernel: Kernel::default(),
             born: now,
             active: now,
             closing: now,
@@ -258,11 +261,18 @@ impl Entry {
         if self.recv != Op::Idle || self.read_ended {
             return Ok(());
         }
+        let most = match self.reception(ring) {
+            Reception::Bytes(most) => most,
+            Reception::Record => return self.arm_record(ring),
+            Reception::End => return self.arm_end(ring),
+            Reception::Later => return Ok(()),
+        };
         match &mut self.conn {
             Some(conn) => conn.backend_mut().make_room(),
             None => ring.slab().discard_input(self.slot),
         }
-        let (Some(socket), Some(grant)) = (&self.socket, ring.slab().grant_input(self.slot)) else { return Ok(()) };
+        let grant = ring.slab().grant_input_up_to(self.slot, most);
+        let (Some(socket), Some(grant)) = (&self.socket, grant) else { return Ok(()) };
         let token = self.token(Kind::Recv);
         let armed = ring.recv(socket.as_fd(), &grant, self.recv_waits, token);
         armed.inspect_err(|_| ring.slab().received(self.slot, 0))?;
@@ -273,6 +283,10 @@ impl Entry {
     fn arm_send(&mut self, ring: &mut Ring) -> Result<(), Full> {
         if self.send != Op::Idle {
             return Ok(());
+        }
+        self.offer_keys(Direction::Send, ring);
+        if ring.slab().is_kernel(self.slot, Direction::Send) {
+            return self.arm_message(ring);
         }
         let (Some(socket), Some(grant)) = (&self.socket, ring.slab().grant_output(self.slot)) else { return Ok(()) };
         let token = self.token(Kind::Send);

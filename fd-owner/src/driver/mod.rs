@@ -13,12 +13,14 @@ use crate::slot::{FdBackend, Slab, SlotCount};
 use crate::submission::Ring;
 use crate::timers::Timers;
 use crate::todo::Todo;
+use crate::ulp::Layer;
 use crate::waker::{Waker, Wakeup};
 use crate::{Capabilities, CloseReason, Config, ConnectionId, DriverError, ListenerId};
 
 mod accept;
 mod complete;
 mod entry;
+mod kernel;
 mod poll;
 #[expect(unsafe_code, reason = "makes a descriptor")]
 mod socket;
@@ -44,7 +46,7 @@ pub enum Role<'a> {
 ///
 /// | kind | methods |
 /// |---|---|
-/// | getters | [`slots`](Self::slots), [`connections`](Self::connections), [`peer_addr`](Self::peer_addr), [`ring_setup`](Self::ring_setup), [`waker`](Self::waker) |
+/// | getters | [`slots`](Self::slots), [`connections`](Self::connections), [`peer_addr`](Self::peer_addr), [`ring_setup`](Self::ring_setup), [`has_kernel_tls`](Self::has_kernel_tls), [`waker`](Self::waker) |
 /// | connections in | [`listen`](Self::listen), [`adopt`](Self::adopt), [`connect`](Self::connect) |
 /// | commands | [`connection`](Self::connection), [`close`](Self::close), [`abort`](Self::abort), [`pause`](Self::pause), [`resume`](Self::resume), [`stop_listening`](Self::stop_listening) |
 /// | work out | [`poll_event`](Self::poll_event), [`plaintext`](Self::plaintext), [`turn`](Self::turn) |
@@ -132,7 +134,12 @@ impl RingDriver {
     pub fn new(config: Config) -> Result<RingDriver, DriverError> {
         config.check()?;
         let most = config.connections as usize;
-        let slab = Slab::new(most, config.inbound, config.outbound).map_err(system("take memory for the slots"))?;
+        let mut slab = Slab::new(most, config.inbound, config.outbound).map_err(system("take memory for the slots"))?;
+        if config.kernel_tls != (false, false)
+            && let Some(layer) = Layer::probe()
+        {
+            slab = slab.with_messages(layer).map_err(system("take memory for the kernel's messages"))?;
+        }
         let ring = match Ring::new(config.entries, config.completions, Rc::new(slab)) {
             Ok(ring) if ring.is_usable() => ring,
             Ok(_) => return Err(too_old()),
@@ -209,9 +216,10 @@ impl RingDriver {
         let full = DriverError::AtCapacity { connections: self.config.connections };
         let Some(index) = self.free.last().copied() else { return Err(full) };
         let Some((slot, backend)) = self.ring.slab().lend() else { return Err(full) };
+        let options = self.with_kernel_tls(*options);
         let made = match role {
-            Role::Server => Connection::accept_with(ssl, backend, options),
-            Role::Client { name } => Connection::connect_with(ssl, name, backend, options),
+            Role::Server => Connection::accept_with(ssl, backend, &options),
+            Role::Client { name } => Connection::connect_with(ssl, name, backend, &options),
         };
         let conn = made.inspect_err(|_| self.ring.slab().release(slot))?;
         self.free.pop();
@@ -316,6 +324,11 @@ impl RingDriver {
     /// Connections that are not closed yet, and those whose end was not polled yet.
     pub fn connections(&self) -> usize {
         self.entries.len() - self.free.len()
+    }
+
+    /// Whether this kernel has a `tls` layer for what [`Config::kernel_tls`] asks of it; false if nothing was asked.
+    pub fn has_kernel_tls(&self) -> bool {
+        self.ring.slab().layer().is_some()
     }
 
     /// The flags the ring was made with: the best this kernel knows.

@@ -49,7 +49,10 @@ impl RingDriver {
         let entry = &mut self.entries[index as usize];
         let note = entry.note();
         match &note {
-            Some(Note::HandshakeComplete) => self.schedule(index),
+            Some(Note::HandshakeComplete) => {
+                self.offer_keys(index);
+                self.schedule(index);
+            }
             Some(Note::Truncated) => self.finish(index, CloseReason::Truncated),
             Some(Note::Failed(_)) => self.finish(index, CloseReason::Failed),
             Some(Note::Closed(_)) => self.set_free(index),

@@ -40,6 +40,11 @@ impl FdBackend {
         self.slab.state(self.slot).outbox.get().is_sink()
     }
 
+    /// Whether it is the lease of this very slot: connections may have been exchanged.
+    pub(crate) fn is_lease_of(&self, slab: &Rc<Slab>, slot: u32) -> bool {
+        Rc::ptr_eq(&self.slab, slab) && self.slot == slot
+    }
+
     /// Makes room for the rest of the record under way, if a reception shall be armed.
     pub(crate) fn make_room(&mut self) {
         let inbox = self.slab.state(self.slot).inbox.get();

@@ -1,6 +1,6 @@
 //! Where received ciphertext lies in its region: positions only, no memory.
 
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 
 use arenatls_engine::record::{HEADER, MAX_RECORD_IN};
 
@@ -71,13 +71,20 @@ impl Inbox {
         }
     }
 
-    /// Grants the kernel all the room behind what waits; nothing if there is none, or it has a grant already.
-    pub(crate) fn grant(&mut self) -> Option<Range<usize>> {
-        if self.granted > 0 || self.tail == self.capacity {
+    /// Grants the kernel the room behind what waits, as much as `within` allows; nothing if there is less, or it has a
+    /// grant already.
+    pub(crate) fn grant_within(&mut self, within: RangeInclusive<usize>) -> Option<Range<usize>> {
+        let room = self.capacity - self.tail;
+        if self.granted > 0 || room < *within.start() {
             return None;
         }
-        self.granted = self.capacity - self.tail;
-        Some(self.tail..self.capacity)
+        self.granted = room.min(*within.end());
+        Some(self.granted())
+    }
+
+    /// Where the kernel's grant is.
+    pub(crate) fn granted(&self) -> Range<usize> {
+        self.tail..self.tail + self.granted
     }
 
     /// The kernel is done with its grant and has filled `n` bytes of it.
@@ -120,6 +127,12 @@ fn missing(waiting: &[u8]) -> usize {
 mod tests {
     use super::*;
 
+    impl Inbox {
+        fn grant(&mut self) -> Option<Range<usize>> {
+            self.grant_within(1..=usize::MAX)
+        }
+    }
+
     #[test]
     fn the_kernel_fills_behind_what_waits_and_the_reader_catches_up() {
         let mut inbox = Inbox::new(100);
@@ -156,6 +169,16 @@ mod tests {
         inbox.grant();
         inbox.filled(0);
         assert_eq!(inbox.grant(), Some(0..10));
+    }
+
+    #[test]
+    fn a_grant_is_as_long_as_is_asked_for_or_not_at_all() {
+        let mut inbox = Inbox::new(10);
+        assert_eq!(inbox.grant_within(11..=20), None);
+        assert_eq!(inbox.grant_within(1..=4), Some(0..4));
+        inbox.filled(3);
+        assert_eq!(inbox.grant_within(8..=8), None);
+        assert_eq!(inbox.grant_within(7..=8), Some(3..10));
     }
 
     #[test]

@@ -15,12 +15,16 @@ mod inbox;
 mod map;
 #[expect(unsafe_code, reason = "maps memory, part of which the kernel writes to")]
 mod memory;
+#[expect(unsafe_code, reason = "writes what the kernel reads of a message, and reads what it writes")]
+mod message;
 mod outbox;
 
 pub use backend::FdBackend;
 use inbox::Inbox;
 use map::{OwnershipMap, Port};
 use memory::{Lease, Mapping};
+use message::KernelPart;
+pub(crate) use message::Message;
 use outbox::Outbox;
 
 /// Slots begin at multiples of this (bytes).
@@ -61,6 +65,7 @@ pub(crate) struct Slab {
     map: RefCell<OwnershipMap>,
     inbound: usize,
     stride: usize,
+    kernel: Option<KernelPart>,
 }
 
 #[derive(Debug)]
@@ -71,6 +76,8 @@ struct SlotState {
     /// Who keeps it from going home.
     backend: Cell<bool>,
     driver: Cell<bool>,
+    /// The kernel protects the records of this direction.
+    kernel: [Cell<bool>; 2],
 }
 
 impl Slab {
@@ -84,6 +91,7 @@ impl Slab {
             ended: Cell::new(false),
             backend: Cell::new(false),
             driver: Cell::new(false),
+            kernel: [Cell::new(false), Cell::new(false)],
         };
         let names = 0..u32::try_from(slots).unwrap_or(u32::MAX);
         Ok(Slab {
@@ -93,6 +101,7 @@ impl Slab {
             map: RefCell::new(OwnershipMap::new(slots)),
             inbound,
             stride,
+            kernel: None,
         })
     }
 
@@ -144,13 +153,19 @@ impl Slab {
         state.inbox.set(Inbox::new(inbox.capacity()));
         state.outbox.set(Outbox::new(outbox.capacity()));
         state.ended.set(false);
+        state.kernel.iter().for_each(|kernel| kernel.set(false));
         self.map.borrow_mut().home(slot as usize);
         self.home.borrow_mut().push(slot);
     }
 
     /// Room for the kernel to receive into, until [`received`](Self::received).
     pub(crate) fn grant_input(&self, slot: u32) -> Option<Grant> {
-        let range = update(&self.state(slot).inbox, Inbox::grant)?;
+        self.grant_input_up_to(slot, usize::MAX)
+    }
+
+    /// As [`grant_input`](Self::grant_input), for at most `most` bytes.
+    pub(crate) fn grant_input_up_to(&self, slot: u32, most: usize) -> Option<Grant> {
+        let range = update(&self.state(slot).inbox, |inbox| inbox.grant_within(1..=most))?;
         Some(self.grant(slot, Port::In, self.start(slot), range))
     }
 
@@ -209,6 +224,16 @@ impl Slab {
         let range = base + range.start..base + range.end;
         self.map.borrow_mut().grant(slot as usize, port, &range);
         Grant { bytes: self.memory.at(&range) }
+    }
+
+    /// From positions in a slot's inbound region to those in the whole memory.
+    fn inbound(&self, slot: u32, range: &Range<usize>) -> Range<usize> {
+        let base = self.start(slot);
+        base + range.start..base + range.end
+    }
+
+    fn outbound(&self, slot: u32, range: &Range<usize>) -> Range<usize> {
+        self.inbound(slot, &(self.inbound + range.start..self.inbound + range.end))
     }
 
     fn start(&self, slot: u32) -> usize {
