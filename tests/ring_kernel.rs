@@ -342,6 +342,37 @@ fn slow_readers_get_every_byte_and_a_clean_end() {
     }
 }
 
+/// `shutdown` throws away what the `tls` layer has accepted and TCP had no room for yet, so it has to wait for that. Where
+/// the peer's window is small, there is always some.
+#[test]
+fn the_end_of_the_stream_does_not_overtake_the_last_records() {
+    if !kernel_has_it() {
+        return;
+    }
+    for len in [16_384, 65_536, 131_072] {
+        let (client_context, server_context) = contexts();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        small_buffers(&listener, 2048);
+        let socket = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        small_buffers(&socket, 2048);
+        let mut ours = driver(config(true, true).close_timeout(Duration::from_secs(20))).unwrap();
+        ours.adopt(socket.into(), Ssl::new(&server_context).unwrap(), Role::Server).unwrap();
+        let reader = thread::spawn(move || {
+            let mut ssl = Ssl::new(&client_context).unwrap();
+            ssl.set_hostname("localhost").unwrap();
+            let mut stream = SslStream::new(ssl, listener.accept().unwrap().0).unwrap();
+            stream.connect().unwrap();
+            thread::sleep(Duration::from_millis(100));
+            read_to_end(&mut stream)
+        });
+        let (mut source, mut log) = (Source::new(len, 8), Vec::new());
+        run_out(&mut ours, &mut source, &mut log);
+        let got = reader.join().unwrap_or_else(|_| panic!("{log:?}"));
+        assert!(got == pattern(0, len));
+        assert_eq!(reasons(&log), [CloseReason::Done], "{log:?}");
+    }
+}
+
 #[test]
 fn many_small_writes_leave_in_order() {
     if !kernel_has_it() {

@@ -157,9 +157,7 @@ impl Ring {
         self.push(send.flags(libc::MSG_NOSIGNAL).ioprio(hint).build(), token)
     }
 
-    /// Sends records that the kernel protects. A control record is sent by a thread of the kernel that may wait: when it
-    /// is complete, all there was lies in TCP's queue, and none in that of the `tls` layer, which does not outlive a
-    /// `shutdown`.
+    /// Sends records that the kernel protects.
     pub(crate) fn send_message(
         &mut self,
         fd: BorrowedFd<'_>,
@@ -167,11 +165,10 @@ impl Ring {
         poll_first: bool,
         token: Token,
     ) -> Result<(), Full> {
-        let hint = if poll_first && !message.is_control() { POLL_FIRST } else { 0 };
+        let hint = if poll_first { POLL_FIRST } else { 0 };
         let flags = u32::try_from(libc::MSG_NOSIGNAL).unwrap_or(0);
-        let send = opcode::SendMsg::new(Fd(fd.as_raw_fd()), message.pointer()).flags(flags).ioprio(hint).build();
-        let how = if message.is_control() { squeue::Flags::ASYNC } else { squeue::Flags::empty() };
-        self.push(send.flags(how), token)
+        let send = opcode::SendMsg::new(Fd(fd.as_raw_fd()), message.pointer());
+        self.push(send.flags(flags).ioprio(hint).build(), token)
     }
 
     /// Receives a record that the kernel opens.
@@ -190,6 +187,18 @@ impl Ring {
     pub(crate) fn poll_end(&mut self, fd: BorrowedFd<'_>, token: Token) -> Result<(), Full> {
         let events = u32::from(libc::POLLRDHUP.unsigned_abs());
         self.push(opcode::PollAdd::new(Fd(fd.as_raw_fd()), events).build(), token)
+    }
+
+    /// Waits until `fd` can be written.
+    pub(crate) fn poll_out(&mut self, fd: BorrowedFd<'_>, token: Token) -> Result<(), Full> {
+        let events = u32::from(libc::POLLOUT.unsigned_abs());
+        self.push(opcode::PollAdd::new(Fd(fd.as_raw_fd()), events).build(), token)
+    }
+
+    /// Waits for 5 ms.
+    pub(crate) fn tick(&mut self, token: Token) -> Result<(), Full> {
+        static TICK: Timespec = Timespec::new().nsec(5_000_000);
+        self.push(opcode::Timeout::new(&raw const TICK).build(), token)
     }
 
     /// Waits until `fd` can be read.

@@ -51,13 +51,16 @@ const fn wire(version: Version) -> u16 {
 pub struct CryptoInfo {
     bytes: Zeroizing<[u8; LONGEST]>,
     len: usize,
+    sequence: u64,
+    overhead: usize,
 }
 
 impl CryptoInfo {
     /// `keys`, with `sequence` records behind them.
     pub(crate) fn new(keys: &TrafficKeys, sequence: u64) -> CryptoInfo {
-        let mut info = CryptoInfo { bytes: Zeroizing::new([0; LONGEST]), len: 0 };
         let shape = Shape { version: keys.version(), suite: keys.suite() };
+        let bytes = Zeroizing::new([0; LONGEST]);
+        let mut info = CryptoInfo { bytes, len: 0, sequence, overhead: shape.overhead() };
         let salt = if keys.suite() == Suite::ChaCha20Poly1305 { 0 } else { 4 };
         info.put(&wire(keys.version()).to_ne_bytes());
         info.put(&cipher_type(keys.suite()).to_ne_bytes());
@@ -81,6 +84,16 @@ impl CryptoInfo {
     /// The struct that its cipher type names: `tls12_crypto_info_aes_gcm_128` and kin.
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes[..self.len]
+    }
+
+    /// The sequence number of the next record.
+    pub fn sequence(&self) -> u64 {
+        self.sequence
+    }
+
+    /// How much longer a record is than its plaintext (bytes).
+    pub fn overhead(&self) -> usize {
+        self.overhead
     }
 }
 

@@ -94,6 +94,9 @@ impl Entry {
 
     fn complete_send(&mut self, completion: &Completion, ring: &Ring, now: Instant) -> Then {
         self.send = Op::Idle;
+        if self.has_waited() {
+            return Then::Pump;
+        }
         let errno = match usize::try_from(completion.result) {
             Ok(n) => {
                 self.count_sent(n, ring);

@@ -150,7 +150,10 @@ impl Entry {
 
     fn pump_open(&mut self, ring: &mut Ring) -> Result<(), Full> {
         self.arm_send(ring)?;
-        if matches!(self.state(), Some(State::SendClosed | State::Closed)) && self.is_flushed(ring) {
+        if matches!(self.state(), Some(State::SendClosed | State::Closed))
+            && self.is_flushed(ring)
+            && self.tcp_has_all(ring)?
+        {
             self.shut_write();
         }
         self.arm_recv(ring)
@@ -159,7 +162,7 @@ impl Entry {
     fn pump_flushing(&mut self, ring: &mut Ring) -> Result<(), Full> {
         self.say_goodbye(ring);
         self.arm_send(ring)?;
-        if self.conn.is_none() && self.is_flushed(ring) {
+        if self.conn.is_none() && self.is_flushed(ring) && self.tcp_has_all(ring)? {
             self.shut_write();
             self.stage = Stage::Lingering;
         }

@@ -12,6 +12,7 @@ use super::complete::{Then, is_transient};
 use super::entry::{Entry, Op, Stage};
 use crate::submission::{Completion, Full, Ring};
 use crate::token::Kind;
+use crate::ulp::Mark;
 
 /// What a connection remembers of its records in the kernel.
 #[derive(Debug, Default)]
@@ -20,6 +21,14 @@ pub(super) struct Kernel {
     control: bool,
     /// The kernel would not open a record, and opens none from then on.
     deaf: bool,
+    /// Where TCP stood when the kernel got the sending keys.
+    mark: Option<Mark>,
+    /// Plaintext sent since (bytes).
+    sent: u64,
+    /// What is in flight for the sending direction sends nothing: it waits for TCP to take what the layer has.
+    waits: bool,
+    /// The next wait is for a while, and not for the socket.
+    tick: bool,
     /// A sending was tried again because of an error that belonged to the receiving direction.
     excused: bool,
 }
@@ -68,7 +77,13 @@ impl Entry {
             return false;
         }
         // A refusal is final, and a failure is told by the next poll.
-        let taken = conn.hand_over(direction, |keys| layer.take(socket.as_fd(), direction, keys));
+        let kernel = &mut self.kernel;
+        let taken = conn.hand_over(direction, |keys| {
+            if direction == Direction::Send {
+                (kernel.mark, kernel.sent) = (Mark::new(socket.as_fd(), keys), 0);
+            }
+            layer.take(socket.as_fd(), direction, keys)
+        });
         let taken = taken == Ok(Progress::Done(true));
         if taken {
             slab.set_kernel(self.slot, direction);
@@ -139,9 +154,35 @@ impl Entry {
         Ok(())
     }
 
+    /// Whether all that was sent lies in TCP's queue, so that our direction can be shut behind it; if not, waits for that.
+    pub(super) fn tcp_has_all(&mut self, ring: &mut Ring) -> Result<bool, Full> {
+        let (Some(mark), Some(socket), false) = (&self.kernel.mark, &self.socket, self.write_shut) else {
+            return Ok(true);
+        };
+        if !ring.slab().is_kernel(self.slot, Direction::Send) || mark.is_reached(socket.as_fd(), self.kernel.sent) {
+            return Ok(true);
+        }
+        // When there is room, the layer goes on a little later.
+        let token = self.token(Kind::Send);
+        if self.kernel.tick {
+            ring.tick(token)?
+        } else {
+            ring.poll_out(socket.as_fd(), token)?
+        }
+        self.send = Op::InFlight;
+        (self.kernel.tick, self.kernel.waits) = (!self.kernel.tick, true);
+        Ok(false)
+    }
+
+    /// Whether what is complete was only that wait.
+    pub(super) fn has_waited(&mut self) -> bool {
+        std::mem::take(&mut self.kernel.waits)
+    }
+
     pub(super) fn count_sent(&mut self, n: usize, ring: &Ring) {
         if ring.slab().is_kernel(self.slot, Direction::Send) {
             ring.slab().message_sent(self.slot, n);
+            self.kernel.sent += n as u64;
         } else {
             ring.slab().sent(self.slot, n);
         }

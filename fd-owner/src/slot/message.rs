@@ -60,17 +60,11 @@ pub(super) struct KernelPart {
 #[derive(Debug)]
 pub(crate) struct Message {
     header: *mut libc::msghdr,
-    control: bool,
 }
 
 impl Message {
     pub(crate) fn pointer(&self) -> *mut libc::msghdr {
         self.header
-    }
-
-    /// Whether it is a control record, behind which the sending direction may be shut.
-    pub(crate) fn is_control(&self) -> bool {
-        self.control
     }
 }
 
@@ -210,11 +204,10 @@ fn no_header() -> libc::msghdr {
 /// Writes the message of `n` pieces.
 fn write_outgoing(to: *mut Messages, pieces: [libc::iovec; PIECES], n: usize, content_type: u8) -> Message {
     let at = |offset: usize| to.cast::<u8>().wrapping_add(offset);
-    let control = content_type != APPLICATION_DATA;
     let mut header = no_header();
     header.msg_iov = at(offset_of!(Messages, sent_pieces)).cast();
     header.msg_iovlen = fit(n);
-    if control {
+    if content_type != APPLICATION_DATA {
         header.msg_control = at(offset_of!(Messages, sent_type)).cast();
         header.msg_controllen = fit(CONTROL_SPACE);
     }
@@ -228,7 +221,7 @@ fn write_outgoing(to: *mut Messages, pieces: [libc::iovec; PIECES], n: usize, co
     let place = at(offset_of!(Messages, sent)).cast::<libc::msghdr>();
     // SAFETY: as above.
     unsafe { place.write(header) };
-    Message { header: place, control }
+    Message { header: place }
 }
 
 /// Writes the message that asks for a record into `text`.
@@ -246,7 +239,7 @@ fn write_incoming(to: *mut Messages, text: NonNull<[u8]>) -> Message {
     let place = at(offset_of!(Messages, received)).cast::<libc::msghdr>();
     // SAFETY: as above.
     unsafe { place.write(header) };
-    Message { header: place, control: false }
+    Message { header: place }
 }
 
 /// The content type that came with a reception.
