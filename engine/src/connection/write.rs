@@ -137,7 +137,8 @@ impl<B: Backend> Connection<B> {
         let (records, version) = (sealer.records(), sealer.shape().version);
         if version == Version::Tls13 && self.outbound.keys.rekeys() {
             return Ok(match self.key_update(false)? {
-                Progress::Done(()) => None,
+                // The kernel may have to be given the new key first.
+                Progress::Done(()) => self.blocked.filter(|_| self.outbound.keys.awaits_kernel()),
                 Progress::Want(want) => Some(want),
             });
         }
