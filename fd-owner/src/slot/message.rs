@@ -254,3 +254,178 @@ fn read_type(from: *mut Messages) -> Option<u8> {
         && (head.cmsg_level, head.cmsg_type) == (libc::SOL_TLS, TLS_GET_RECORD_TYPE);
     told.then_some(control.record_type)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::rc::Rc;
+
+    use arenatls_engine::Backend as _;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::slot::FdBackend;
+
+    fn lent(layer: Layer) -> (Rc<Slab>, u32, FdBackend) {
+        let slab = Slab::new(2, 20_000, 20_000).unwrap().with_messages(layer).unwrap();
+        let slab = Rc::new(slab);
+        assert_eq!(slab.layer(), Some(layer));
+        let (slot, backend) = slab.lend().unwrap();
+        (slab, slot, backend)
+    }
+
+    const LAYER: Layer = Layer { rekeys: false };
+
+    fn commit(backend: &mut FdBackend, content_type: u8, text: &[u8]) -> bool {
+        let record = [&[content_type, 3, 3], &u16::try_from(text.len()).unwrap().to_be_bytes()[..], text].concat();
+        let room = backend.room(record.len());
+        if room.is_empty() {
+            return false;
+        }
+        room[..record.len()].copy_from_slice(&record);
+        backend.commit(record.len());
+        true
+    }
+
+    /// What a kernel reads of a message: the content type that is not application data, and the bytes.
+    fn read(message: &Message) -> (Option<u8>, Vec<Vec<u8>>) {
+        // SAFETY: what was granted, read on the thread that granted it.
+        let header = unsafe { message.pointer().read() };
+        let content_type = (header.msg_controllen > 0).then(|| {
+            // SAFETY: as above; the control message is one byte long.
+            let control = unsafe { header.msg_control.cast::<Control>().read() };
+            assert_eq!((control.head.cmsg_level, control.head.cmsg_type), (libc::SOL_TLS, TLS_SET_RECORD_TYPE));
+            assert!(control.head.cmsg_len == fit(CONTROL_LEN));
+            control.record_type
+        });
+        let pieces = (0..header.msg_iovlen).map(|i| {
+            // SAFETY: as above; there are so many pieces.
+            let piece = unsafe { header.msg_iov.wrapping_add(i).read() };
+            // SAFETY: as above; the piece is granted memory of this length.
+            unsafe { std::slice::from_raw_parts(piece.iov_base.cast::<u8>(), piece.iov_len) }.to_vec()
+        });
+        (content_type, pieces.collect())
+    }
+
+    #[test]
+    fn r6_a_message_is_as_many_records_of_data_as_fit_or_one_other() {
+        let (slab, slot, mut backend) = lent(LAYER);
+        assert!(slab.grant_message(slot).is_none(), "nothing to send");
+        for k in 0..40 {
+            assert!(commit(&mut backend, 23, &[k; 7]));
+        }
+        assert!(commit(&mut backend, 22, b"message"));
+        assert!(commit(&mut backend, 21, b"\x01\x00"));
+        for (first, len) in [(0_u8, 32_u8), (32, 8)] {
+            let (content_type, pieces) = read(&slab.grant_message(slot).unwrap());
+            assert_eq!((content_type, pieces), (None, (first..first + len).map(|k| vec![k; 7]).collect()));
+            slab.message_sent(slot, usize::from(len) * 7);
+        }
+        for (content_type, text) in [(22, &b"message"[..]), (21, b"\x01\x00")] {
+            assert_eq!(read(&slab.grant_message(slot).unwrap()), (Some(content_type), vec![text.to_vec()]));
+            slab.message_sent(slot, text.len());
+        }
+        assert_eq!(slab.unsent(slot), 0);
+        drop(backend);
+        slab.release(slot);
+    }
+
+    #[test]
+    fn what_is_no_record_is_never_sent() {
+        let (slab, slot, mut backend) = lent(LAYER);
+        backend.room(100)[..7].copy_from_slice(b"\x17\x03\x03\xff\xffxx");
+        backend.commit(7);
+        assert!(slab.grant_message(slot).is_none());
+        assert!(backend.output_is_lost());
+        drop(backend);
+        slab.release(slot);
+    }
+
+    /// As a kernel does: `text` where the message says, and its type beside it.
+    fn receive(message: &Message, text: &[u8], content_type: Option<u8>) {
+        // SAFETY: granted, and used on the thread that granted it.
+        let mut header = unsafe { message.pointer().read() };
+        // SAFETY: as above.
+        let piece = unsafe { header.msg_iov.read() };
+        assert!(text.len() <= piece.iov_len && piece.iov_len <= MAX_PLAINTEXT);
+        // SAFETY: granted memory of at least that length.
+        unsafe { piece.iov_base.cast::<u8>().copy_from_nonoverlapping(text.as_ptr(), text.len()) };
+        if let Some(record_type) = content_type {
+            let head =
+                libc::cmsghdr { cmsg_len: fit(CONTROL_LEN), cmsg_level: libc::SOL_TLS, cmsg_type: TLS_GET_RECORD_TYPE };
+            // SAFETY: as above; there is room for one byte of control message.
+            unsafe { header.msg_control.cast::<Control>().write(Control { head, record_type }) };
+        }
+        header.msg_controllen = fit(if content_type.is_some() { CONTROL_SPACE } else { 0 });
+        // SAFETY: as above.
+        unsafe { message.pointer().write(header) };
+    }
+
+    #[test]
+    fn r6_what_is_received_lies_behind_a_header_with_the_type_the_kernel_told() {
+        let (slab, slot, mut backend) = lent(LAYER);
+        for (text, told, seen) in
+            [(&b"data"[..], Some(23), 23), (b"\x01\x00", Some(21), 21), (b"old", None, 23), (b"", Some(22), 22)]
+        {
+            receive(&slab.grant_record(slot).unwrap(), text, told);
+            assert_eq!(slab.message_received(slot, text.len()), Some(seen));
+            let len = u16::try_from(text.len()).unwrap().to_be_bytes();
+            assert_eq!(backend.input(), [&[seen, 3, 3], &len[..], text].concat());
+            backend.consume(HEADER + text.len());
+        }
+        receive(&slab.grant_record(slot).unwrap(), b"", None);
+        assert_eq!(slab.message_received(slot, 0), None, "the end");
+        assert!(backend.input().is_empty());
+        drop(backend);
+        slab.release(slot);
+    }
+
+    #[test]
+    fn records_are_received_only_where_no_alert_is_cut_in_two() {
+        let (slab, slot, mut backend) = lent(LAYER);
+        receive(&slab.grant_record(slot).unwrap(), &[7; MAX_PLAINTEXT], Some(23));
+        slab.message_received(slot, MAX_PLAINTEXT);
+        let left = 20_000 - HEADER - MAX_PLAINTEXT;
+        receive(&slab.grant_record(slot).unwrap(), &[7; 2000], Some(23));
+        slab.message_received(slot, 2000);
+        assert!(left - HEADER - 2000 > LEAST_ROOM);
+        receive(&slab.grant_record(slot).unwrap(), &[7; 600], Some(23));
+        slab.message_received(slot, 600);
+        assert!(slab.grant_record(slot).is_none(), "too little room");
+        let all = backend.input().len();
+        backend.consume(all);
+        receive(&slab.grant_record(slot).unwrap(), &[7; MAX_PLAINTEXT], Some(23));
+        slab.message_received(slot, MAX_PLAINTEXT);
+        drop(backend);
+        slab.release(slot);
+    }
+
+    proptest! {
+        /// However little a socket takes at a time, it gets every byte once, in order, under its content type.
+        #[test]
+        fn short_sends_lose_nothing(steps in prop::collection::vec((21u8..=23, 1usize..4000, 0usize..6000), 1..60)) {
+            let (slab, slot, mut backend) = lent(LAYER);
+            let (mut given, mut taken) = (Vec::new(), Vec::new());
+            let send = |most: usize, taken: &mut Vec<(u8, u8)>| {
+                let Some(message) = slab.grant_message(slot) else { return false };
+                let (content_type, pieces) = read(&message);
+                let all = pieces.concat();
+                let n = most.min(all.len());
+                taken.extend(all[..n].iter().map(|byte| (content_type.unwrap_or(23), *byte)));
+                slab.message_sent(slot, n);
+                true
+            };
+            for (k, (content_type, len, most)) in steps.into_iter().enumerate() {
+                let text: Vec<u8> = (0..len).map(|i| u8::try_from((i * 7 + k) % 251).unwrap()).collect();
+                if commit(&mut backend, content_type, &text) {
+                    given.extend(text.iter().map(|byte| (content_type, *byte)));
+                }
+                send(most, &mut taken);
+            }
+            while send(1000, &mut taken) {}
+            prop_assert_eq!(slab.unsent(slot), 0);
+            prop_assert!(given == taken, "{} bytes given, {} taken", given.len(), taken.len());
+            drop(backend);
+            slab.release(slot);
+        }
+    }
+}
