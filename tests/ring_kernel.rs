@@ -470,6 +470,89 @@ fn a_record_that_was_changed_is_answered_with_bad_record_mac() {
     }
 }
 
+/// The kernel tells of a bad record to whoever uses the socket next, be it the sending that waits for room.
+#[test]
+fn what_is_on_its_way_still_arrives_before_the_alert_for_a_bad_record() {
+    if !kernel_has_it() {
+        return;
+    }
+    let (client_context, server_context) = pair_of_contexts(SslVersion::TLS1_3, SUITES[0].1);
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    small_buffers(&listener, 4096);
+    let config = config(true, true).memory(20_000, 1 << 20).close_timeout(Duration::from_secs(20));
+    let server = Server::on(listener, config, server_context, || Source::new(3_000_000, 8)).unwrap();
+    let mut stream = tampering_client(server.address, &client_context);
+    // By now more is on its way than the sockets take.
+    thread::sleep(Duration::from_millis(300));
+    stream.get_mut().write = true;
+    stream.write_all(b"changed on the way").unwrap();
+    thread::sleep(Duration::from_millis(300));
+    let mut got = Vec::new();
+    let error = stream.read_to_end(&mut got).unwrap_err();
+    assert!(error.to_string().contains("bad record mac"), "after {} bytes: {error}", got.len());
+    assert!(got.len() > 900_000 && got == pattern(0, got.len()), "{} bytes", got.len());
+    drop(stream);
+    let log = server.stop();
+    assert_eq!(failure(&log), "bad record from the peer: its authentication tag does not fit");
+    assert!(!log.iter().any(|told| matches!(told, Told::SendFailed(_))), "{log:?}");
+}
+
+/// Writes nothing before it has to wait for an answer, or is told to.
+struct Together {
+    socket: TcpStream,
+    held: Vec<u8>,
+}
+
+impl Read for Together {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        self.socket.write_all(&std::mem::take(&mut self.held))?;
+        self.socket.read(bytes)
+    }
+}
+
+impl Write for Together {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.held.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The client's last flight comes with a stream of data right behind it that never pauses: keys change hands in its midst.
+#[test]
+fn a_peer_that_never_stops_is_no_reason_to_wait() {
+    if !kernel_has_it() {
+        return;
+    }
+    for (version, suite) in SUITES {
+        let (client_context, server_context) = pair_of_contexts(version, suite);
+        let (server, seen) = watched(config(true, true).memory(20_000, 40_000), server_context).unwrap();
+        let mut ssl = Ssl::new(&client_context).unwrap();
+        ssl.set_hostname("localhost").unwrap();
+        let mut stream = SslStream::new(ssl, Together { socket: tcp(server.address), held: Vec::new() }).unwrap();
+        stream.connect().unwrap();
+        let sent = pattern(9, 300_000);
+        for piece in sent.chunks(7000) {
+            stream.write_all(piece).unwrap();
+        }
+        let mut socket = stream.get_ref().socket.try_clone().unwrap();
+        let held = std::mem::take(&mut stream.get_mut().held);
+        let writer = thread::spawn(move || socket.write_all(&held).unwrap());
+        let mut got = vec![0; sent.len()];
+        stream.read_exact(&mut got).unwrap();
+        writer.join().unwrap();
+        assert!(got == sent, "{suite}");
+        stream.shutdown().unwrap();
+        assert_eq!(stream.read(&mut [0; 10]).unwrap(), 0);
+        drop(stream);
+        assert_eq!(reasons(&server.stop()), [CloseReason::Done]);
+        assert_eq!(*seen.lock().unwrap(), [(Protection::Kernel, Protection::Kernel)], "{suite}");
+    }
+}
+
 #[test]
 fn a_record_that_is_too_long_or_of_another_version_is_refused() {
     if !kernel_has_it() {
