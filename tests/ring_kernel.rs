@@ -2,6 +2,7 @@
 
 use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex};
 use std::thread;
 use std::time::Duration;
@@ -529,7 +530,21 @@ fn a_peer_that_never_stops_is_no_reason_to_wait() {
     }
     for (version, suite) in SUITES {
         let (client_context, server_context) = pair_of_contexts(version, suite);
-        let (server, seen) = watched(config(true, true).memory(20_000, 40_000), server_context).unwrap();
+        let seen = Seen::default();
+        let app = Watched { echo: Echo::new(8), seen: Arc::clone(&seen) };
+        let opened = Arc::new(AtomicU64::new(0));
+        let count = Arc::clone(&opened);
+        let server = Server::start(config(true, true).memory(20_000, 40_000), server_context, move || {
+            let mut app = app;
+            move |driver: &mut RingDriver, event: &DriverEvent| {
+                if let DriverEvent::Plaintext(id) = *event {
+                    let by_engine = driver.connection(id).unwrap().protection().1 == Protection::Engine;
+                    count.fetch_add(u64::from(by_engine), Ordering::Relaxed);
+                }
+                app.on(driver, event);
+            }
+        });
+        let server = server.unwrap();
         let mut ssl = Ssl::new(&client_context).unwrap();
         ssl.set_hostname("localhost").unwrap();
         let mut stream = SslStream::new(ssl, Together { socket: tcp(server.address), held: Vec::new() }).unwrap();
@@ -550,6 +565,9 @@ fn a_peer_that_never_stops_is_no_reason_to_wait() {
         drop(stream);
         assert_eq!(reasons(&server.stop()), [CloseReason::Done]);
         assert_eq!(*seen.lock().unwrap(), [(Protection::Kernel, Protection::Kernel)], "{suite}");
+        // At most so many came with the handshake, into 20,000 bytes, the last of them in part.
+        let opened = opened.load(Ordering::Relaxed);
+        assert!(opened <= 3, "{suite}: {opened} records were opened by the engine");
     }
 }
 
