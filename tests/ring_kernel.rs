@@ -688,6 +688,67 @@ fn new_keys_that_can_be_taken_are_taken() {
     }
 }
 
+/// Sends so many bytes, and when they are back asks for new keys and sends them again.
+struct Rounds {
+    round: Vec<u8>,
+    at: usize,
+    back: Vec<u8>,
+    left: u32,
+    generations: (u64, u64),
+}
+
+impl App for Rounds {
+    fn on(&mut self, driver: &mut RingDriver, event: &DriverEvent) {
+        let id = match *event {
+            DriverEvent::HandshakeComplete(id) | DriverEvent::Writable(id) => id,
+            DriverEvent::Plaintext(id) => {
+                self.back.extend_from_slice(&driver.plaintext(id).unwrap());
+                id
+            }
+            _ => return,
+        };
+        let connection = driver.connection(id).unwrap();
+        if self.back.len() == self.round.len() {
+            assert!(self.back == self.round, "{} rounds before the end", self.left);
+            self.back.clear();
+            if self.left == 0 {
+                self.generations = (connection.sent().key_generations, connection.received().key_generations);
+                return driver.close(id).unwrap();
+            }
+            (self.at, self.left) = (0, self.left - 1);
+            let _ = connection.key_update(true).unwrap();
+        }
+        if let Ok(Progress::Done(n)) = connection.write(&self.round[self.at..]) {
+            self.at += n;
+        }
+    }
+}
+
+#[test]
+fn keys_are_replaced_in_the_middle_of_a_stream() {
+    if !kernel_has_it() {
+        return;
+    }
+    if !kernel_rekeys() {
+        eprintln!("SKIPPED: this kernel takes no new keys");
+        return;
+    }
+    for (_, suite) in &SUITES[..3] {
+        let (client_context, server_context) = pair_of_contexts(SslVersion::TLS1_3, suite);
+        let (server, seen) = watched(config(true, true), server_context).unwrap();
+        // Keys last for three records, too, so that some are replaced within a round.
+        let mut ours = driver(config(true, true).options(Options::default().rekey_after(3))).unwrap();
+        ours.connect(server.address, Ssl::new(&client_context).unwrap(), "localhost").unwrap();
+        let mut rounds = Rounds { round: pattern(5, 90_000), at: 0, back: Vec::new(), left: 20, generations: (0, 0) };
+        let mut log = Vec::new();
+        run_out(&mut ours, &mut rounds, &mut log);
+        assert_eq!(reasons(&log), [CloseReason::Done], "{log:?}");
+        assert!(rounds.generations.0 >= 40 && rounds.generations.1 == 21, "{suite}: {:?} keys", rounds.generations);
+        assert_eq!(reasons(&server.stop()), [CloseReason::Done]);
+        assert_eq!(*seen.lock().unwrap(), [(Protection::Kernel, Protection::Kernel)], "{suite}");
+    }
+}
+
 #[test]
 fn our_own_new_keys_are_refused_and_nothing_changes() {
     if !kernel_has_it() {

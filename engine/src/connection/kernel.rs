@@ -63,7 +63,7 @@ impl<B: Backend> Connection<B> {
         match direction {
             Direction::Send => match offer(&mut self.outbound.keys, take) {
                 Offered::NewKeysTaken => {
-                    self.blocked = None;
+                    self.blocked = self.owes_key_update().then_some(Want::Drain);
                     Ok(Progress::Done(true))
                 }
                 // The peer has been told that the next record is under the new key: nothing more can be said to it.

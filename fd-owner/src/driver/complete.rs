@@ -95,7 +95,7 @@ impl Entry {
     fn complete_send(&mut self, completion: &Completion, ring: &Ring, now: Instant) -> Then {
         self.send = Op::Idle;
         if self.has_waited() {
-            return Then::Pump;
+            return self.after_send(ring);
         }
         let errno = match usize::try_from(completion.result) {
             Ok(n) => {

@@ -287,7 +287,10 @@ impl Entry {
         if self.send != Op::Idle {
             return Ok(());
         }
-        self.offer_keys(Direction::Send, ring);
+        if self.wants_new_key(ring) && !self.tcp_has_all(ring)? {
+            return Ok(());
+        }
+        self.pending.writable |= self.gave_new_key(ring);
         if ring.slab().is_kernel(self.slot, Direction::Send) {
             return self.arm_message(ring);
         }

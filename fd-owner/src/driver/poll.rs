@@ -167,6 +167,9 @@ impl RingDriver {
         let before = entry.stage;
         let pumped = entry.pump(&mut self.ring);
         let (after, state) = (entry.stage, entry.state());
+        if entry.pending.writable {
+            self.ready.add(index);
+        }
         match (after, state) {
             // Both directions have ended, by the application's own call.
             (Stage::Open, Some(State::Closed)) => self.finish(index, CloseReason::Done),
