@@ -17,6 +17,8 @@ impl Alert {
     pub const RECORD_OVERFLOW: Alert = Alert(22);
     /// protocol_version (70).
     pub const PROTOCOL_VERSION: Alert = Alert(70);
+    /// internal_error (80).
+    pub const INTERNAL_ERROR: Alert = Alert(80);
     /// certificate_required (116).
     pub const CERTIFICATE_REQUIRED: Alert = Alert(116);
 

@@ -78,12 +78,16 @@ pub enum Error {
     /// The peer sent close_notify before the handshake was done.
     #[error("the peer closed the connection during the handshake")]
     ClosedInHandshake,
-    /// The keys have protected as many records as they safely can, and this TLS version cannot replace them.
-    #[error("the keys have protected {records} records, which is their limit, and TLS 1.2 cannot replace them")]
+    /// The keys have protected as many records as they safely can, and cannot be replaced: in TLS 1.2, or in a kernel that
+    /// takes no others.
+    #[error("the keys have protected {records} records, which is their limit, and cannot be replaced")]
     KeysWornOut {
         /// Records protected.
         records: u64,
     },
+    /// The peer replaces keys, and the kernel that has them takes no others (Linux before 6.14).
+    #[error("the peer asked for new keys, and this kernel cannot replace those it has")]
+    KernelCannotRekey,
     /// OpenSSL refused for a reason of its own configuration (no certificate, no private key, no protocol left, …).
     #[error("OpenSSL refused: {0}")]
     Configuration(Native),
@@ -110,7 +114,7 @@ impl Error {
             | Error::Flood { .. }
             | Error::Truncated
             | Error::ClosedInHandshake => Blame::Peer,
-            Error::KeysWornOut { .. } | Error::Configuration(_) => Blame::Resource,
+            Error::KeysWornOut { .. } | Error::KernelCannotRekey | Error::Configuration(_) => Blame::Resource,
             Error::Bug { .. } => Blame::Bug,
         }
     }

@@ -22,7 +22,9 @@ pub use connection::{Connection, Event, ExchangeError, InPlace, Received, Refuse
 pub use error::{BadRecord, Blame, BuildError, Error, Native};
 pub use handover::{Handover, Pending};
 pub use options::Options;
-pub use protection::{Counters, Protection};
+pub use protection::{Counters, Direction, Protection};
 pub use record::aead::AeadChoice;
+pub use record::crypto_info::CryptoInfo;
+pub use record::hand_over::Takeover;
 pub use state::{IllegalTransition, State};
 pub use want::{Progress, Want};

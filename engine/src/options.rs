@@ -44,6 +44,8 @@ pub struct Options {
     pub(crate) padding: Padding,
     pub(crate) rekey_after: u64,
     pub(crate) control_limit: u32,
+    /// Of the sending direction, and of the receiving one.
+    pub(crate) keep_keys: (bool, bool),
 }
 
 impl Default for Options {
@@ -56,6 +58,7 @@ impl Default for Options {
             padding: Padding::None,
             rekey_after: DEFAULT_REKEY_AFTER,
             control_limit: DEFAULT_CONTROL_LIMIT,
+            keep_keys: (false, false),
         }
     }
 }
@@ -115,6 +118,29 @@ impl Options {
     #[must_use]
     pub fn control_limit(mut self, records: u32) -> Self {
         self.control_limit = records;
+        self
+    }
+
+    /// Keeps the raw keys of a direction, beside the AEAD that has them, until
+    /// [`Connection::hand_over`](crate::Connection::hand_over) offers them to the kernel. By default none are kept.
+    ///
+    /// Records that are padded, or shorter than they could be, are for the engine to make: with
+    /// [`padding`](Self::padding), [`dynamic_records`](Self::dynamic_records) or
+    /// [`max_plaintext`](Self::max_plaintext) no sending keys are kept.
+    #[must_use]
+    pub fn keep_keys(mut self, sending: bool, receiving: bool) -> Self {
+        self.keep_keys = (sending, receiving);
+        self
+    }
+
+    /// Whether the kernel makes records of the kind that is asked for here.
+    fn kernel_can_send(&self) -> bool {
+        self.padding == Padding::None && self.dynamic.is_none() && self.max_plaintext == MAX_PLAINTEXT
+    }
+
+    /// These options, with what cannot be together left out.
+    pub(crate) fn settled(mut self) -> Self {
+        self.keep_keys.0 &= self.kernel_can_send();
         self
     }
 

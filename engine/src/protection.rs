@@ -1,5 +1,14 @@
 //! Who protects the records, and how much of it there was.
 
+/// One of a connection's two directions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Direction {
+    /// From us to the peer.
+    Send,
+    /// From the peer to us.
+    Receive,
+}
+
 /// Who protects the records of one direction. Decided by behaviour when the traffic keys appear.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Protection {

@@ -25,6 +25,8 @@ pub struct Config {
     pub(crate) spin: Duration,
     pub(crate) writers: usize,
     pub(crate) options: Options,
+    /// Of the sending direction, and of the receiving one.
+    pub(crate) kernel_tls: (bool, bool),
 }
 
 impl Default for Config {
@@ -44,6 +46,7 @@ impl Default for Config {
             spin: Duration::ZERO,
             writers: 64,
             options: Options::default(),
+            kernel_tls: (false, false),
         }
     }
 }
@@ -122,6 +125,15 @@ impl Config {
     #[must_use]
     pub fn options(mut self, options: Options) -> Self {
         self.options = options;
+        self
+    }
+
+    /// Has the kernel protect the records of a direction, with [`Protection::Kernel`](arenatls_engine::Protection), where
+    /// its `tls` layer is there, takes the suite, and OpenSSL hands the keys over; elsewhere all stays as it is. By
+    /// default neither. [`Connection::protection`](arenatls_engine::Connection::protection) says what came of it.
+    #[must_use]
+    pub fn kernel_tls(mut self, sending: bool, receiving: bool) -> Self {
+        self.kernel_tls = (sending, receiving);
         self
     }
 

@@ -37,14 +37,16 @@ pub enum Feature {
     SingleIssuer,
     /// `IORING_SETUP_DEFER_TASKRUN` (with `SINGLE_ISSUER`), tried.
     DeferTaskrun,
-    /// TCP's `tls` upper layer protocol, which protects records in the kernel: listed in
-    /// `net.ipv4.tcp_available_ulp`. A module that is not loaded yet is not listed.
+    /// TCP's `tls` upper layer protocol, which protects records in the kernel; tried on a connection over loopback. A
+    /// kernel that has it as a module loads it then only for a process with `CAP_NET_ADMIN`.
     TlsUlp,
+    /// That layer takes a new key in the place of one it has, as a KeyUpdate asks; tried.
+    TlsRekey,
 }
 
 impl Feature {
-    /// All of them, in the order of the kernels that brought them, the one of TCP last.
-    pub const ALL: [Feature; 14] = [
+    /// All of them, in the order of the kernels that brought them, those of TCP last.
+    pub const ALL: [Feature; 15] = [
         Feature::Timeout,
         Feature::Cancel,
         Feature::LinkTimeout,
@@ -59,6 +61,7 @@ impl Feature {
         Feature::SingleIssuer,
         Feature::DeferTaskrun,
         Feature::TlsUlp,
+        Feature::TlsRekey,
     ];
 
     /// The first release of Linux that has it. Distributions carry some of it back to older ones.
@@ -73,6 +76,7 @@ impl Feature {
             Feature::AcceptMultishot | Feature::BufferRing | Feature::CoopTaskrun => (5, 19),
             Feature::RecvMultishot | Feature::SendZeroCopy | Feature::SingleIssuer => (6, 0),
             Feature::DeferTaskrun => (6, 1),
+            Feature::TlsRekey => (6, 14),
         };
         Release { major, minor }
     }
@@ -92,7 +96,8 @@ impl Feature {
             Feature::CoopTaskrun => "setup COOP_TASKRUN",
             Feature::SingleIssuer => "setup SINGLE_ISSUER",
             Feature::DeferTaskrun => "setup DEFER_TASKRUN",
-            Feature::TlsUlp => "TCP's tls layer, listed",
+            Feature::TlsUlp => "TCP's tls layer",
+            Feature::TlsRekey => "tls layer takes new keys",
         }
     }
 }
@@ -113,7 +118,7 @@ mod tests {
         names.sort_unstable();
         names.dedup();
         assert_eq!(names.len(), Feature::ALL.len());
-        let of_rings = &Feature::ALL[..Feature::ALL.len() - 1];
+        let of_rings = &Feature::ALL[..Feature::ALL.len() - 2];
         assert!(of_rings.is_sorted_by_key(|feature| feature.since()));
     }
 }

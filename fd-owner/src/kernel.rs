@@ -70,18 +70,13 @@ mod proc {
         text("/proc/sys/kernel/osrelease").map(|text| text.trim().to_owned())
     }
 
-    /// Whether TCP lists its `tls` layer.
-    pub(crate) fn has_tls_ulp() -> bool {
-        text("/proc/sys/net/ipv4/tcp_available_ulp").is_some_and(|list| list.split_whitespace().any(|ulp| ulp == "tls"))
-    }
-
     fn text(path: &str) -> Option<String> {
         fs::read_to_string(path).ok()
     }
 }
 
 #[cfg(target_os = "linux")]
-pub(crate) use proc::{has_tls_ulp, release_text};
+pub(crate) use proc::release_text;
 
 /// The mode in `/proc/self/status`: 0 none, 1 strict, 2 a filter.
 #[cfg(any(target_os = "linux", test))]

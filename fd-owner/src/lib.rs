@@ -45,6 +45,9 @@ mod timers;
 mod todo;
 #[cfg(target_os = "linux")]
 mod token;
+#[cfg(target_os = "linux")]
+#[expect(unsafe_code, reason = "sets options of sockets")]
+mod ulp;
 mod unsupported;
 #[cfg(target_os = "linux")]
 mod waker;

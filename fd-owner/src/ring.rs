@@ -4,7 +4,8 @@ use std::io;
 
 use io_uring::{Builder, IoUring, Probe, opcode};
 
-use crate::kernel::{Surroundings, has_tls_ulp, release_text};
+use crate::kernel::{Surroundings, release_text};
+use crate::ulp::Layer;
 use crate::{Capabilities, DriverError, Feature, Unsupported};
 
 /// Entries of the rings that are made only to be asked.
@@ -47,7 +48,8 @@ fn has(feature: Feature, ring: &IoUring, known: &Probe) -> bool {
         Feature::CoopTaskrun => can_be_made(Builder::setup_coop_taskrun),
         Feature::SingleIssuer => can_be_made(Builder::setup_single_issuer),
         Feature::DeferTaskrun => can_be_made(|ring| ring.setup_single_issuer().setup_defer_taskrun()),
-        Feature::TlsUlp => has_tls_ulp(),
+        Feature::TlsUlp => Layer::probe().is_some(),
+        Feature::TlsRekey => Layer::probe().is_some_and(|layer| layer.rekeys),
     }
 }
 

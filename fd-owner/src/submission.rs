@@ -10,7 +10,7 @@ use io_uring::types::{CancelBuilder, Fd, SubmitArgs, Timespec};
 use io_uring::{Builder, IoUring, cqueue, opcode, squeue};
 
 use crate::config::LONGEST;
-use crate::slot::{Grant, Slab};
+use crate::slot::{Grant, Message, Slab};
 use crate::token::{Kind, Token};
 
 /// `IORING_RECVSEND_POLL_FIRST` of `linux/io_uring.h`: wait for the socket before trying it.
@@ -151,6 +151,35 @@ impl Ring {
     pub(crate) fn send(&mut self, fd: BorrowedFd<'_>, grant: &Grant, token: Token) -> Result<(), Full> {
         let send = opcode::Send::new(Fd(fd.as_raw_fd()), grant.pointer(), grant.len());
         self.push(send.flags(libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT).build(), token)
+    }
+
+    /// Sends records that the kernel protects; it does not wait, either.
+    pub(crate) fn send_message(&mut self, fd: BorrowedFd<'_>, message: &Message, token: Token) -> Result<(), Full> {
+        let flags = (libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT).unsigned_abs();
+        self.push(opcode::SendMsg::new(Fd(fd.as_raw_fd()), message.pointer()).flags(flags).build(), token)
+    }
+
+    /// Receives a record that the kernel opens.
+    pub(crate) fn receive_message(
+        &mut self,
+        fd: BorrowedFd<'_>,
+        message: &Message,
+        poll_first: bool,
+        token: Token,
+    ) -> Result<(), Full> {
+        let hint = if poll_first { POLL_FIRST } else { 0 };
+        self.push(opcode::RecvMsg::new(Fd(fd.as_raw_fd()), message.pointer()).ioprio(hint).build(), token)
+    }
+
+    /// Waits until the peer has ended its direction, or the connection.
+    pub(crate) fn poll_end(&mut self, fd: BorrowedFd<'_>, token: Token) -> Result<(), Full> {
+        self.poll(fd, libc::POLLRDHUP, token)
+    }
+
+    /// Waits for 5 ms.
+    pub(crate) fn tick(&mut self, token: Token) -> Result<(), Full> {
+        static TICK: Timespec = Timespec::new().nsec(5_000_000);
+        self.push(opcode::Timeout::new(&raw const TICK).build(), token)
     }
 
     /// Waits until `fd` can be read.

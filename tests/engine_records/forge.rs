@@ -75,6 +75,32 @@ impl Forger {
         (forger(0, 2 * key), forger(key, 2 * key + iv))
     }
 
+    /// From the structs of `linux/tls.h` (6.1), as a kernel reads them.
+    pub(crate) fn from_crypto_info(info: &[u8]) -> Forger {
+        let number = |at: usize| u16::from_ne_bytes([info[at], info[at + 1]]);
+        let (version, body) = (number(0), &info[4..]);
+        let (suite, iv, key, salt) = match number(2) {
+            51 => (Suite::Aes128Gcm, 8, 16, 4),
+            52 => (Suite::Aes256Gcm, 8, 32, 4),
+            54 => (Suite::ChaCha20Poly1305, 12, 32, 0),
+            other => panic!("cipher type {other}"),
+        };
+        let (iv, rest) = body.split_at(iv);
+        let (key, rest) = rest.split_at(key);
+        let (salt, sequence) = rest.split_at(salt);
+        let is_13 = version == 0x0304;
+        let has_explicit = !is_13 && !salt.is_empty();
+        assert!(!has_explicit || iv == sequence, "the explicit nonce goes on with the sequence number");
+        Forger {
+            suite,
+            // Of TLS 1.3; the secret itself a kernel never has.
+            secret: vec![0; usize::from(is_13)],
+            key: key.to_vec(),
+            iv: if has_explicit { salt.to_vec() } else { [salt, iv].concat() },
+            sequence: u64::from_be_bytes(sequence.try_into().expect("eight bytes")),
+        }
+    }
+
     pub(crate) fn is_13(&self) -> bool {
         !self.secret.is_empty()
     }

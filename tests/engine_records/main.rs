@@ -3,6 +3,7 @@
 mod flights;
 mod forge;
 mod hostile;
+mod kernel;
 mod messages;
 mod own_memory;
 mod records;

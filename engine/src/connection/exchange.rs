@@ -9,6 +9,7 @@ use super::Connection;
 use super::inbound::Lent;
 use crate::backend::Backend;
 use crate::handover::Handover;
+use crate::protection::{Direction, Protection};
 use crate::state::State;
 
 /// Why a connection keeps the backend it has. Nothing was changed.
@@ -18,6 +19,9 @@ pub enum ExchangeError {
     /// Its handshake is not done, or it is over: closed, or failed.
     #[error("a connection in state {0:?} does not change its backend")]
     NotLive(State),
+    /// Keys of it are the kernel's, or are kept for the kernel ([`Connection::hand_over`]): they belong to the socket.
+    #[error("the kernel has keys of the connection, or is to have them")]
+    InKernel,
     /// The new backend holds bytes already, or its transport has ended.
     #[error("the new backend is not empty")]
     NotEmpty,
@@ -79,7 +83,7 @@ impl<B: Handover> Connection<B> {
     ///
     /// [`Refused`], with all that was given and the reason; nothing was changed.
     pub fn exchange<C: Handover>(mut self, mut backend: C) -> Result<Connection<C>, Box<Refused<B, C>>> {
-        if let Err(why) = self.hand_over(&mut backend) {
+        if let Err(why) = self.carry_over(&mut backend) {
             return Err(Box::new(Refused { connection: self, backend, why }));
         }
         // No BIO, key or counter refers to the backend between two calls: it is the only field that changes.
@@ -98,10 +102,25 @@ impl<B: Handover> Connection<B> {
         })
     }
 
-    fn hand_over(&mut self, to: &mut impl Handover) -> Result<(), ExchangeError> {
+    /// Whether it can change its backend, whatever the new one is.
+    ///
+    /// # Errors
+    ///
+    /// [`ExchangeError::NotLive`], [`ExchangeError::InKernel`].
+    pub fn is_exchangeable(&self) -> Result<(), ExchangeError> {
+        let in_kernel = |keys: Protection, direction| keys == Protection::Kernel || self.offers_keys(direction);
+        let (sending, receiving) = self.protection();
         if !self.state.is_live() {
-            return Err(ExchangeError::NotLive(self.state));
+            Err(ExchangeError::NotLive(self.state))
+        } else if in_kernel(sending, Direction::Send) || in_kernel(receiving, Direction::Receive) {
+            Err(ExchangeError::InKernel)
+        } else {
+            Ok(())
         }
+    }
+
+    fn carry_over(&mut self, to: &mut impl Handover) -> Result<(), ExchangeError> {
+        self.is_exchangeable()?;
         if to.input_ended() || to.unsent() > 0 || !to.input().is_empty() {
             return Err(ExchangeError::NotEmpty);
         }

@@ -1,6 +1,7 @@
 //! The receiving direction's state; shares nothing with the sending one.
 
 use super::keys::Keys;
+use crate::error::BadRecord;
 use crate::options::Options;
 use crate::protection::{Counters, Protection};
 use crate::record::keys::TrafficKeys;
@@ -44,7 +45,7 @@ impl Front {
 /// Opener, counters, and what lies at the start of the input.
 pub(crate) struct Inbound {
     options: Options,
-    keys: Keys<Opener>,
+    pub(crate) keys: Keys<Opener>,
     pub(crate) counters: Counters,
     /// The record at the start of the input was opened, and this is what is left of it.
     pub(crate) lent: Lent,
@@ -53,6 +54,8 @@ pub(crate) struct Inbound {
     /// The last record was a handshake message: OpenSSL sees the next one too, whatever it is (RFC 8446 §5.1: no
     /// interleaving).
     pub(crate) watch: bool,
+    /// The kernel would not open the record behind what is in the input.
+    pub(crate) unopened: Option<BadRecord>,
     /// Empty records in a row.
     pub(crate) empties: u32,
     /// Records without application data in a row.
@@ -68,6 +71,7 @@ impl Inbound {
             lent: Lent::default(),
             opened: None,
             watch: false,
+            unopened: None,
             empties: 0,
             controls: 0,
         }
@@ -89,8 +93,8 @@ impl Inbound {
     /// The most that may follow a record's header (bytes).
     pub(crate) fn max_ciphertext(&self) -> usize {
         match &self.keys {
-            Keys::Ours(opener) => opener.shape().max_ciphertext(),
-            Keys::OpenSsl | Keys::Lost => MAX_CIPHERTEXT_12,
+            Keys::Ours(opener) => opener.max_body(),
+            Keys::OpenSsl | Keys::Lost(_) => MAX_CIPHERTEXT_12,
         }
     }
 
@@ -104,8 +108,8 @@ impl Inbound {
         if !self.options.take_keys {
             return false;
         }
-        let aead = self.options.aead;
-        let taken = self.keys.take(keys, || Opener::new(aead, keys), |opener| opener.rekey(keys));
+        let (aead, keep) = (self.options.aead, self.options.keep_keys.1);
+        let taken = self.keys.take(keys, || Opener::new(aead, keys, keep), |opener| opener.rekey(keys));
         self.counters.key_generations += u64::from(taken);
         taken
     }

@@ -4,6 +4,8 @@ use std::sync::OnceLock;
 
 use crate::protection::Protection;
 use crate::record::aead::AeadFailure;
+use crate::record::crypto_info::CryptoInfo;
+use crate::record::hand_over::{Keyed, Takeover};
 use crate::record::keys::{TrafficKeys, Version};
 
 /// Who has the traffic keys of one direction. They never go back: OpenSSL's own record layer has no sequence number to
@@ -11,33 +13,58 @@ use crate::record::keys::{TrafficKeys, Version};
 pub(crate) enum Keys<T> {
     /// OpenSSL: its record layer protects the records.
     OpenSsl,
-    /// We do.
+    /// We do, or the kernel for us.
     Ours(T),
     /// We had them, and dropped them or could not follow a KeyUpdate: nothing can be protected any more.
-    Lost,
+    Lost(Protection),
 }
 
-impl<T> Keys<T> {
+impl<T: Keyed> Keys<T> {
     pub(crate) fn are_ours(&self) -> bool {
         !matches!(self, Keys::OpenSsl)
     }
 
     pub(crate) fn protection(&self) -> Protection {
-        if self.are_ours() { Protection::Engine } else { Protection::Library }
+        match self {
+            Keys::OpenSsl => Protection::Library,
+            Keys::Ours(keyed) if keyed.aead().is_kernel() => Protection::Kernel,
+            Keys::Ours(_) => Protection::Engine,
+            Keys::Lost(was) => *was,
+        }
+    }
+
+    /// Whether there are raw keys for the kernel.
+    pub(crate) fn offers_keys(&self) -> bool {
+        matches!(self, Keys::Ours(keyed) if keyed.offers_keys())
+    }
+
+    /// Whether the kernel protects these records and has to be given another key first.
+    pub(crate) fn awaits_kernel(&self) -> bool {
+        matches!(self, Keys::Ours(keyed) if keyed.aead().is_kernel() && keyed.offers_keys())
+    }
+
+    /// Whether a KeyUpdate can be followed.
+    pub(crate) fn rekeys(&self) -> bool {
+        !matches!(self, Keys::Ours(keyed) if !keyed.aead().rekeys())
+    }
+
+    /// Offers the raw keys to the kernel.
+    pub(crate) fn hand_over(&mut self, take: impl FnOnce(&CryptoInfo) -> Takeover) -> bool {
+        self.get().is_some_and(|keyed| keyed.hand_over(take))
     }
 
     #[inline]
     pub(crate) fn get(&mut self) -> Option<&mut T> {
         match self {
             Keys::Ours(keyed) => Some(keyed),
-            Keys::OpenSsl | Keys::Lost => None,
+            Keys::OpenSsl | Keys::Lost(_) => None,
         }
     }
 
     /// Zeroes what there is.
     pub(crate) fn lose(&mut self) {
         if self.are_ours() {
-            *self = Keys::Lost;
+            *self = Keys::Lost(self.protection());
         }
     }
 
@@ -57,10 +84,10 @@ impl<T> Keys<T> {
             },
             Keys::Ours(keyed) => {
                 if next(keyed).is_err() {
-                    *self = Keys::Lost;
+                    self.lose();
                 }
             }
-            Keys::Lost => {}
+            Keys::Lost(_) => {}
         }
         matches!(self, Keys::Ours(_))
     }

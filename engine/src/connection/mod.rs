@@ -22,6 +22,7 @@ mod event;
 mod exchange;
 mod handshake;
 pub(crate) mod inbound;
+mod kernel;
 mod keys;
 pub(crate) mod outbound;
 mod own;
@@ -44,7 +45,8 @@ pub use own::InPlace;
 /// | ciphertext in and out | by way of [`backend_mut`](Self::backend_mut) |
 /// | commands | [`write`](Self::write), [`write_vectored`](Self::write_vectored), [`key_update`](Self::key_update), [`close`](Self::close), [`abort`](Self::abort) |
 /// | work out | [`poll_event`](Self::poll_event) |
-/// | another backend | [`exchange`](Self::exchange) |
+/// | another backend | [`is_exchangeable`](Self::is_exchangeable), [`exchange`](Self::exchange) |
+/// | keys to the kernel | [`offers_keys`](Self::offers_keys), [`hand_over`](Self::hand_over), [`not_opened`](Self::not_opened) |
 /// | records in memory of the caller's own | [`sealed_len`](Self::sealed_len), [`seal_into`](Self::seal_into), [`open_in`](Self::open_in) |
 ///
 /// The order that always works: receive into the backend; poll events until there is none; write; send what the
@@ -145,6 +147,7 @@ impl<B: Backend> Connection<B> {
 
     fn build(ssl: Ssl, role: Role, backend: B, options: &Options) -> Result<Self, BuildError> {
         options.check()?;
+        let options = &options.settled();
         Ok(Connection {
             tls: Tls::new(ssl, role, options.take_keys)?,
             outbound: Outbound::new(*options),

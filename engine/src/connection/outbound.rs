@@ -1,6 +1,7 @@
 //! The sending direction's state; shares nothing with the receiving one.
 
 use super::keys::Keys;
+use crate::alert::Alert;
 use crate::options::Options;
 use crate::protection::{Counters, Protection};
 use crate::record::aead::AeadFailure;
@@ -15,7 +16,7 @@ const SMALL_CONTROL: usize = 64;
 /// Sealer, counters, and what the BIO needs to remember between writes.
 pub(crate) struct Outbound {
     options: Options,
-    keys: Keys<Sealer>,
+    pub(crate) keys: Keys<Sealer>,
     pub(crate) counters: Counters,
     /// Content type of what OpenSSL writes next, once the keys are ours.
     control_type: u8,
@@ -59,10 +60,17 @@ impl Outbound {
         if !self.options.take_keys || !fresh {
             return false;
         }
-        let aead = self.options.aead;
-        let taken = self.keys.take(keys, || Sealer::new(aead, keys), |sealer| sealer.rekey(keys));
+        let (aead, keep) = (self.options.aead, self.options.keep_keys.0);
+        let taken = self.keys.take(keys, || Sealer::new(aead, keys, keep), |sealer| sealer.rekey(keys));
         self.counters.key_generations += u64::from(taken);
         taken
+    }
+
+    /// Seals a fatal alert that OpenSSL knows nothing of.
+    pub(crate) fn seal_alert(&mut self, alert: Alert, room: &mut [u8]) -> Option<usize> {
+        const FATAL: u8 = 2;
+        self.control_type = ALERT;
+        self.seal_control(&[FATAL, alert.0], room).ok().flatten()
     }
 
     pub(crate) fn set_control_type(&mut self, content_type: u8) {
@@ -76,7 +84,7 @@ impl Outbound {
             return Err(AeadFailure);
         }
         let reserve = if self.control_type == ALERT || data.len() <= SMALL_CONTROL { 0 } else { CONTROL_RESERVE };
-        if room.len() < sealer.shape().overhead() + data.len() + reserve {
+        if room.len() < sealer.overhead() + data.len() + reserve {
             return Ok(None);
         }
         let sealed = sealer.seal(self.control_type, Gather::one(data), 0, room)?;

@@ -8,6 +8,7 @@ use super::read::Step;
 use crate::backend::Backend;
 use crate::error::{BadRecord, Error};
 use crate::ffi::bio::Border;
+use crate::protection::Protection;
 use crate::record::frame::Frame;
 use crate::record::gather::Gather;
 use crate::record::open::{Opened, relabel};
@@ -29,11 +30,14 @@ pub enum InPlace {
 const NOT_OURS: Error = Error::Misuse("records in the caller's own memory need Engine protection in that direction");
 
 impl<B: Backend> Connection<B> {
-    /// How long a record of `plaintext` bytes is once sealed, header included (bytes); `None` where OpenSSL has the
-    /// sending keys, or if that is more than a record may hold
+    /// How long a record of `plaintext` bytes is once sealed, header included (bytes); `None` where the engine
+    /// has no sending keys, or if that is more than a record may hold
     /// ([`Options::max_plaintext`](crate::Options::max_plaintext)).
     pub fn sealed_len(&mut self, plaintext: usize) -> Option<usize> {
         if plaintext > self.options.max_plaintext {
+            return None;
+        }
+        if self.outbound.protection() != Protection::Engine {
             return None;
         }
         let padding = self.options.padding.zeros(plaintext);
@@ -53,7 +57,7 @@ impl<B: Backend> Connection<B> {
         if plaintext.is_empty() {
             return Ok(Progress::Done(0));
         }
-        if !self.outbound.is_engine() {
+        if self.outbound.protection() != Protection::Engine {
             return Err(NOT_OURS);
         }
         let needed = self.sealed_len(plaintext.len());
@@ -85,7 +89,7 @@ impl<B: Backend> Connection<B> {
     /// [`Error::Illegal`], with nothing changed; else the cause for which the connection failed.
     pub fn open_in(&mut self, record: &mut [u8]) -> Result<Progress<InPlace>, Error> {
         self.check(Trigger::Read)?;
-        if !self.inbound.is_engine() {
+        if self.inbound.protection() != Protection::Engine {
             return Err(NOT_OURS);
         }
         self.settle();

@@ -52,7 +52,8 @@ impl<B: Backend> Connection<B> {
         }
         loop {
             let frame = Frame::parse(self.backend.input(), self.inbound.max_ciphertext());
-            let waits = matches!(frame, Frame::Partial { .. }) && !self.backend.input_ended();
+            let all_seen = matches!(frame, Frame::Partial { .. });
+            let waits = all_seen && !self.backend.input_ended() && self.inbound.unopened.is_none();
             if let Some(want) = self.held_up()? {
                 self.want = Some(want);
                 return Ok(Step::Nothing);
@@ -62,6 +63,9 @@ impl<B: Backend> Connection<B> {
                 return Ok(Step::Nothing);
             }
             self.want = None;
+            if let (true, Some(bad)) = (all_seen, self.inbound.unopened) {
+                return Err(self.refuse(bad.into()));
+            }
             let step = self.read_record(frame)?;
             if step != Step::Nothing {
                 return Ok(step);
@@ -166,6 +170,7 @@ impl<B: Backend> Connection<B> {
                 self.inbound.count_data(len);
                 Ok(Step::Plaintext)
             }
+            Ok(Outcome::Wants(_)) if self.kernel_cannot_follow() => Err(self.cannot_follow()),
             Ok(Outcome::Wants(want)) => {
                 self.blocked = match want {
                     Want::Input => self.owes_key_update().then_some(Want::Drain),
@@ -203,7 +208,7 @@ impl<B: Backend> Connection<B> {
     }
 
     /// An answer to the peer's KeyUpdate that is still to be sent (not after our close_notify).
-    fn owes_key_update(&self) -> bool {
+    pub(super) fn owes_key_update(&self) -> bool {
         self.state.can_write() && self.tls.owes_key_update()
     }
 
@@ -221,6 +226,9 @@ impl<B: Backend> Connection<B> {
     /// that did not fit.
     #[cold]
     fn unblock(&mut self) -> Result<(), Error> {
+        if self.outbound.keys.awaits_kernel() {
+            return Ok(());
+        }
         let owes = self.owes_key_update();
         let room = if owes { CONTROL_RESERVE } else { MAX_RECORD_OUT + CONTROL_RESERVE };
         if self.backend.room(room).is_empty() {
@@ -235,6 +243,8 @@ impl<B: Backend> Connection<B> {
         });
         self.blocked = match outcome {
             Ok(Outcome::Done(_)) if !owes && !handshake => return Err(self.bug("a read without input gave data")),
+            // What comes next is for the key that the kernel has still to be given.
+            Ok(_) if self.outbound.keys.awaits_kernel() => Some(Want::Drain),
             Ok(Outcome::Done(_) | Outcome::Wants(Want::Input) | Outcome::PeerClosed) => None,
             Ok(Outcome::Wants(want)) => Some(want),
             Err(error) => return Err(self.fail(error)),

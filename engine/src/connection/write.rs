@@ -135,9 +135,10 @@ impl<B: Backend> Connection<B> {
     fn replace_key(&mut self) -> Result<Option<Want>, Error> {
         let Some(sealer) = self.outbound.sealer() else { return Ok(None) };
         let (records, version) = (sealer.records(), sealer.shape().version);
-        if version == Version::Tls13 {
+        if version == Version::Tls13 && self.outbound.keys.rekeys() {
             return Ok(match self.key_update(false)? {
-                Progress::Done(()) => None,
+                // The kernel may have to be given the new key first.
+                Progress::Done(()) => self.blocked.filter(|_| self.outbound.keys.awaits_kernel()),
                 Progress::Want(want) => Some(want),
             });
         }
@@ -203,18 +204,25 @@ impl<B: Backend> Connection<B> {
     ///
     /// # Errors
     ///
-    /// [`Error::Illegal`] outside of traffic or after [`close`](Self::close), [`Error::Misuse`] before TLS 1.3, both with
-    /// nothing changed; else the cause for which the connection failed.
+    /// [`Error::Illegal`] outside of traffic or after [`close`](Self::close), [`Error::Misuse`] before TLS 1.3 and where
+    /// the keys are in a kernel that takes no others, both with nothing changed; else the cause for which the connection failed.
     pub fn key_update(&mut self, ask_peer: bool) -> Result<Progress<()>, Error> {
         self.check(Trigger::KeyUpdate)?;
         if !self.is_tls13() {
             return Err(Error::Misuse("KeyUpdate needs TLS 1.3"));
         }
+        if !self.outbound.keys.rekeys() || (ask_peer && !self.inbound.keys.rekeys()) {
+            return Err(Error::Misuse("this kernel cannot replace the keys it has"));
+        }
         if let Some(want) = self.cannot_speak()? {
             return Ok(Progress::Want(want));
         }
         match self.native(|tls, border| tls.key_update(border, ask_peer)) {
-            Ok(Outcome::Done(_)) => Ok(Progress::Done(())),
+            Ok(Outcome::Done(_)) => {
+                // What comes next is for the key that the kernel has still to be given.
+                self.blocked = self.outbound.keys.awaits_kernel().then_some(Want::Drain);
+                Ok(Progress::Done(()))
+            }
             Ok(Outcome::Wants(want)) => {
                 self.blocked = Some(want);
                 Ok(Progress::Done(()))

@@ -2,27 +2,8 @@
 
 use std::ffi::c_void;
 
-use crate::record::keys::{Suite, TrafficKeys, Version};
-
-/// Field offsets of `tls12_crypto_info_aes_gcm_128` and kin: version (u16), cipher type (u16), then byte arrays.
-struct Layout {
-    suite: Suite,
-    iv: usize,
-    key: usize,
-    salt: usize,
-}
-
-const INFO: usize = 4;
-const SEQ: usize = 8;
-
-const fn layout(cipher_type: u16) -> Option<Layout> {
-    Some(match cipher_type {
-        51 => Layout { suite: Suite::Aes128Gcm, iv: 8, key: 16, salt: 4 },
-        52 => Layout { suite: Suite::Aes256Gcm, iv: 8, key: 32, salt: 4 },
-        54 => Layout { suite: Suite::ChaCha20Poly1305, iv: 12, key: 32, salt: 0 },
-        _ => return None,
-    })
-}
+use crate::record::crypto_info::{HEAD, Layout, SEQUENCE, layout};
+use crate::record::keys::{TrafficKeys, Version};
 
 /// Reads an offer; `None` is a suite or version that we leave to OpenSSL.
 ///
@@ -35,13 +16,13 @@ pub(super) unsafe fn parse(info: *const c_void) -> Option<TrafficKeys> {
         return None;
     }
     // SAFETY: the caller's promise; the head is common to every struct.
-    let head: [u8; INFO] = unsafe { info.cast::<[u8; INFO]>().read() };
+    let head: [u8; HEAD] = unsafe { info.cast::<[u8; HEAD]>().read() };
     let version = Version::from_wire(u16::from_ne_bytes([head[0], head[1]]))?;
     let Layout { suite, iv, key, salt } = layout(u16::from_ne_bytes([head[2], head[3]]))?;
     // SAFETY: the struct that the cipher type names goes on past its head.
-    let body = unsafe { info.cast::<u8>().add(INFO) };
+    let body = unsafe { info.cast::<u8>().add(HEAD) };
     // SAFETY: the caller's promise, with the sizes of that struct.
-    let body = unsafe { std::slice::from_raw_parts(body, iv + key + salt + SEQ) };
+    let body = unsafe { std::slice::from_raw_parts(body, iv + key + salt + SEQUENCE) };
     let (iv, rest) = body.split_at(iv);
     let (key, rest) = rest.split_at(key);
     let (salt, seq) = rest.split_at(salt);
@@ -51,6 +32,7 @@ pub(super) unsafe fn parse(info: *const c_void) -> Option<TrafficKeys> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::keys::Suite;
 
     fn offer(version: u16, cipher: u16, lens: [usize; 4]) -> Vec<u8> {
         let mut bytes = Vec::new();

@@ -61,6 +61,11 @@ pub enum AeadChoice {
 )]
 pub(crate) enum Aead {
     Evp(EvpAead),
+    /// The kernel's: the key is not here.
+    Kernel {
+        /// The kernel takes another key in the place of the one it has.
+        rekeys: bool,
+    },
     #[cfg(feature = "ring")]
     Ring(super::ring::RingAead),
 }
@@ -74,10 +79,20 @@ impl Aead {
         }
     }
 
-    /// Another key, in the same memory.
+    pub(crate) fn is_kernel(&self) -> bool {
+        matches!(self, Aead::Kernel { .. })
+    }
+
+    /// Whether a KeyUpdate can be followed.
+    pub(crate) fn rekeys(&self) -> bool {
+        !matches!(self, Aead::Kernel { rekeys: false })
+    }
+
+    /// Another key, in the same memory. One for the kernel is not kept here.
     pub(crate) fn rekey(&mut self, suite: Suite, key: &[u8]) -> Result<(), AeadFailure> {
         match self {
             Aead::Evp(evp) => evp.rekey(suite, key),
+            Aead::Kernel { .. } => Ok(()),
             #[cfg(feature = "ring")]
             Aead::Ring(ring) => {
                 *ring = super::ring::RingAead::new(suite, key)?;
@@ -98,6 +113,7 @@ impl RecordAead for Aead {
     ) -> Result<(), AeadFailure> {
         match self {
             Aead::Evp(evp) => evp.seal(nonce, aad, plain, tail, out),
+            Aead::Kernel { .. } => Err(AeadFailure),
             #[cfg(feature = "ring")]
             Aead::Ring(ring) => ring.seal(nonce, aad, plain, tail, out),
         }
@@ -106,6 +122,7 @@ impl RecordAead for Aead {
     fn open(&mut self, nonce: &[u8; 12], aad: &[u8], body: &mut [u8]) -> Result<(), AeadFailure> {
         match self {
             Aead::Evp(evp) => evp.open(nonce, aad, body),
+            Aead::Kernel { .. } => Err(AeadFailure),
             #[cfg(feature = "ring")]
             Aead::Ring(ring) => ring.open(nonce, aad, body),
         }

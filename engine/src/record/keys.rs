@@ -67,6 +67,11 @@ impl TrafficKeys {
         Some(keys)
     }
 
+    /// The same again; both are zeroed when dropped.
+    pub(crate) fn again(&self) -> TrafficKeys {
+        TrafficKeys { key: self.key.clone(), iv: self.iv.clone(), ..*self }
+    }
+
     /// The TLS version.
     pub fn version(&self) -> Version {
         self.version

@@ -26,8 +26,10 @@ pub const HANDSHAKE: u8 = 22;
 pub const APPLICATION_DATA: u8 = 23;
 
 pub mod aead;
+pub(crate) mod crypto_info;
 pub mod frame;
 pub mod gather;
+pub(crate) mod hand_over;
 pub mod keys;
 pub mod open;
 #[cfg(feature = "ring")]

@@ -3,6 +3,8 @@
 use zeroize::{Zeroize as _, Zeroizing};
 
 use super::aead::{Aead, AeadChoice, AeadFailure, RecordAead, TAG};
+use super::crypto_info::CryptoInfo;
+use super::hand_over::{Kept, Keyed, Takeover};
 use super::keys::{TrafficKeys, Version};
 use super::{APPLICATION_DATA, HEADER, MAX_PLAINTEXT, Shape, header};
 use crate::error::BadRecord;
@@ -24,15 +26,18 @@ pub(crate) struct Opener {
     shape: Shape,
     iv: Zeroizing<[u8; 12]>,
     sequence: u64,
+    kept: Kept,
 }
 
 impl Opener {
-    pub(crate) fn new(choice: AeadChoice, keys: &TrafficKeys) -> Result<Opener, AeadFailure> {
+    /// An opener; `keep` keeps the keys for [`Keyed::hand_over`], too.
+    pub(crate) fn new(choice: AeadChoice, keys: &TrafficKeys, keep: bool) -> Result<Opener, AeadFailure> {
         Ok(Opener {
             aead: Aead::new(choice, keys.suite(), keys.key(), false)?,
             shape: Shape { version: keys.version(), suite: keys.suite() },
             iv: Zeroizing::new(*keys.iv()),
             sequence: keys.sequence(),
+            kept: Kept::new(keys, keep),
         })
     }
 
@@ -42,11 +47,13 @@ impl Opener {
         self.shape = Shape { version: keys.version(), suite: keys.suite() };
         *self.iv = *keys.iv();
         self.sequence = keys.sequence();
+        self.kept.renew(keys, self.aead.is_kernel());
         Ok(())
     }
 
-    pub(crate) fn shape(&self) -> Shape {
-        self.shape
+    /// The most that may follow a record's header (bytes).
+    pub(crate) fn max_body(&self) -> usize {
+        if self.aead.is_kernel() { MAX_PLAINTEXT } else { self.shape.max_ciphertext() }
     }
 
     /// Opens one whole record in place.
@@ -61,6 +68,10 @@ impl Opener {
 
     fn open_body(&mut self, head: [u8; HEADER], body: &mut [u8]) -> Result<Opened, BadRecord> {
         let length = body.len();
+        if self.aead.is_kernel() {
+            // The kernel has opened it.
+            return Ok(Opened { content_type: head[0], offset: HEADER, len: length });
+        }
         if self.sequence == u64::MAX {
             return Err(BadRecord::SequenceWrap);
         }
@@ -111,6 +122,24 @@ impl Opener {
         let aad = Shape::aad_12(self.sequence, content_type, len);
         self.aead.open(&nonce, &aad, sealed).map_err(|_| BadRecord::Mac)?;
         Ok(Opened { content_type, offset: 0, len })
+    }
+}
+
+impl Keyed for Opener {
+    fn aead(&self) -> &Aead {
+        &self.aead
+    }
+
+    fn offers_keys(&self) -> bool {
+        self.kept.is_some()
+    }
+
+    fn hand_over(&mut self, take: impl FnOnce(&CryptoInfo) -> Takeover) -> bool {
+        let taken = self.kept.hand_over(&mut self.aead, self.sequence, take);
+        if taken {
+            self.iv.zeroize();
+        }
+        taken
     }
 }
 

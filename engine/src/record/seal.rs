@@ -1,9 +1,11 @@
 //! Sealing: from the caller's plaintext straight into the backend's memory.
 
-use zeroize::Zeroizing;
+use zeroize::{Zeroize as _, Zeroizing};
 
 use super::aead::{Aead, AeadChoice, AeadFailure, RecordAead, TAG};
+use super::crypto_info::CryptoInfo;
 use super::gather::Gather;
+use super::hand_over::{Kept, Keyed, Takeover, frame_plain};
 use super::keys::{Suite, TrafficKeys, Version};
 use super::{APPLICATION_DATA, HEADER, MAX_PLAINTEXT, Shape, header};
 
@@ -23,10 +25,12 @@ pub(crate) struct Sealer {
     records: u64,
     /// AES blocks (16 bytes) that they took.
     blocks: u64,
+    kept: Kept,
 }
 
 impl Sealer {
-    pub(crate) fn new(choice: AeadChoice, keys: &TrafficKeys) -> Result<Sealer, AeadFailure> {
+    /// A sealer; `keep` keeps the keys for [`Keyed::hand_over`], too.
+    pub(crate) fn new(choice: AeadChoice, keys: &TrafficKeys, keep: bool) -> Result<Sealer, AeadFailure> {
         Ok(Sealer {
             aead: Aead::new(choice, keys.suite(), keys.key(), true)?,
             shape: Shape { version: keys.version(), suite: keys.suite() },
@@ -34,6 +38,7 @@ impl Sealer {
             sequence: keys.sequence(),
             records: 0,
             blocks: 0,
+            kept: Kept::new(keys, keep),
         })
     }
 
@@ -44,6 +49,7 @@ impl Sealer {
         *self.iv = *keys.iv();
         self.sequence = keys.sequence();
         (self.records, self.blocks) = (0, 0);
+        self.kept.renew(keys, self.aead.is_kernel());
         Ok(())
     }
 
@@ -67,8 +73,16 @@ impl Sealer {
         }
     }
 
+    /// All that a record adds to its plaintext here, without padding (bytes).
+    pub(crate) fn overhead(&self) -> usize {
+        if self.aead.is_kernel() { HEADER } else { self.shape.overhead() }
+    }
+
     /// Length of a record of `plain` bytes with `padding` zeros (bytes).
     pub(crate) fn sealed_len(&self, plain: usize, padding: usize) -> usize {
+        if self.aead.is_kernel() {
+            return HEADER + plain;
+        }
         self.shape.overhead() + plain + if self.shape.version == Version::Tls13 { padding } else { 0 }
     }
 
@@ -89,6 +103,11 @@ impl Sealer {
             return Err(AeadFailure);
         }
         let record = out.get_mut(..len).ok_or(AeadFailure)?;
+        if self.aead.is_kernel() {
+            frame_plain(content_type, plain, record).ok_or(AeadFailure)?;
+            self.count(len);
+            return Ok(len);
+        }
         let nonce = self.shape.nonce(&self.iv, self.sequence);
         let (head, body) = record.split_first_chunk_mut::<HEADER>().ok_or(AeadFailure)?;
         match self.shape.version {
@@ -112,10 +131,32 @@ impl Sealer {
                 self.aead.seal(&nonce, &aad, plain, &[], body)?;
             }
         }
+        self.count(len);
+        Ok(len)
+    }
+
+    fn count(&mut self, len: usize) {
         self.sequence += 1;
         self.records += 1;
         self.blocks += (len / BLOCK) as u64 + 1;
-        Ok(len)
+    }
+}
+
+impl Keyed for Sealer {
+    fn aead(&self) -> &Aead {
+        &self.aead
+    }
+
+    fn offers_keys(&self) -> bool {
+        self.kept.is_some()
+    }
+
+    fn hand_over(&mut self, take: impl FnOnce(&CryptoInfo) -> Takeover) -> bool {
+        let taken = self.kept.hand_over(&mut self.aead, self.sequence, take);
+        if taken {
+            self.iv.zeroize();
+        }
+        taken
     }
 }
 

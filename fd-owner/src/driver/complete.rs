@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use arenatls_engine::Want;
+use arenatls_engine::{Direction, Want};
 
 use super::RingDriver;
 use super::entry::{Entry, Op, Stage};
@@ -63,7 +63,7 @@ impl RingDriver {
 }
 
 /// True if the operation shall be tried again as it was. That it was cancelled says nothing of the socket.
-fn is_transient(errno: i32) -> bool {
+pub(super) fn is_transient(errno: i32) -> bool {
     matches!(errno, libc::EAGAIN | libc::EINTR | libc::ECANCELED)
 }
 
@@ -76,6 +76,9 @@ impl Entry {
                 self.stir(now);
             }
             return Then::Pump;
+        }
+        if ring.slab().is_kernel(self.slot, Direction::Receive) {
+            return self.complete_record(completion, ring, now);
         }
         let Ok(n) = usize::try_from(completion.result) else { return self.recv_failed(-completion.result, ring) };
         ring.slab().received(self.slot, n);
@@ -98,7 +101,7 @@ impl Entry {
         Then::Poll
     }
 
-    fn end_input(&mut self, ring: &Ring) {
+    pub(super) fn end_input(&mut self, ring: &Ring) {
         self.read_ended = true;
         ring.slab().end_input(self.slot);
     }
@@ -108,9 +111,12 @@ impl Entry {
             return self.complete_watch(completion, now);
         }
         self.send = Op::Idle;
+        if self.has_waited() {
+            return self.after_send(ring);
+        }
         let errno = match usize::try_from(completion.result) {
             Ok(n) => {
-                ring.slab().sent(self.slot, n);
+                self.count_sent(n, ring);
                 self.room.was_there();
                 self.stir(now);
                 return self.after_send(ring);
@@ -118,7 +124,7 @@ impl Entry {
             Err(_) => -completion.result,
         };
         ring.slab().sent(self.slot, 0);
-        if is_transient(errno) {
+        if is_transient(errno) || self.excuses(errno, ring) {
             if errno == libc::EAGAIN {
                 self.room.is_none();
             }
@@ -134,6 +140,7 @@ impl Entry {
 
     fn after_send(&mut self, ring: &Ring) -> Then {
         let starved = ring.slab().take_starved(self.slot) | std::mem::take(&mut self.pending.starved);
+        let starved = starved | self.gave_new_key(ring);
         self.pending.writable |= starved;
         let waits_for_input = self.conn.as_ref().is_some_and(|conn| conn.want() == Some(Want::Input));
         if starved || !waits_for_input { Then::Poll } else { Then::Pump }

@@ -5,7 +5,7 @@ use std::fmt;
 use std::os::fd::OwnedFd;
 use std::time::Instant;
 
-use arenatls_engine::{Backend, Connection, ExchangeError, Handover, Refused};
+use arenatls_engine::{Backend, Connection, Handover, Refused};
 
 use super::RingDriver;
 use super::entry::{Entry, Op, Stage};
@@ -79,14 +79,12 @@ impl RingDriver {
     ///
     /// # Errors
     ///
-    /// [`DriverError::Stale`]; [`DriverError::Exchange`] if its handshake is not done, or it has failed.
+    /// [`DriverError::Stale`]; [`DriverError::Exchange`] if its handshake is not done, it has failed, or keys of it are for the
+    /// kernel ([`Config::kernel_tls`](crate::Config::kernel_tls)).
     pub fn detach(&mut self, id: ConnectionId) -> Result<(), DriverError> {
         let index = self.find(id).ok_or(DriverError::Stale)?;
         let entry = &mut self.entries[index as usize];
-        let state = entry.state().ok_or(DriverError::Stale)?;
-        if !state.is_live() {
-            return Err(ExchangeError::NotLive(state).into());
-        }
+        entry.conn.as_ref().ok_or(DriverError::Stale)?.is_exchangeable()?;
         entry.shut_writers(WriterEnd::Gone);
         entry.stage = Stage::Detaching;
         entry.active = Instant::now();

@@ -4,8 +4,9 @@ use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::os::fd::AsFd as _;
 use std::time::Instant;
 
-use arenatls_engine::{Connection, Progress, State, Want};
+use arenatls_engine::{Connection, Direction, Progress, State, Want};
 
+use super::kernel::{Kernel, Reception};
 use super::rest::Rest;
 use super::room::Room;
 use crate::slot::FdBackend;
@@ -95,6 +96,7 @@ pub(super) struct Entry {
     pub(super) recv_waits: bool,
     pub(super) room: Room,
     pub(super) rest: Rest,
+    pub(super) kernel: Kernel,
     pub(super) born: Instant,
     pub(super) active: Instant,
     pub(super) closing: Instant,
@@ -128,6 +130,7 @@ impl Entry {
             recv_waits: false,
             room: Room::default(),
             rest: Rest::Awake { since: now },
+            kernel: Kernel::default(),
             born: now,
             active: now,
             closing: now,
@@ -177,7 +180,10 @@ impl Entry {
         self.drain_writers(ring);
         self.arm_send(ring)?;
         self.settle(ring)?;
-        if matches!(self.state(), Some(State::SendClosed | State::Closed)) && self.is_flushed(ring) {
+        if matches!(self.state(), Some(State::SendClosed | State::Closed))
+            && self.is_flushed(ring)
+            && self.tcp_has_all(ring)?
+        {
             self.shut_write();
         }
         self.arm_recv(ring)
@@ -188,7 +194,7 @@ impl Entry {
             self.say_goodbye(ring);
         }
         self.arm_send(ring)?;
-        if self.conn.is_none() && self.is_flushed(ring) {
+        if self.conn.is_none() && self.is_flushed(ring) && self.tcp_has_all(ring)? {
             self.shut_write();
             self.stage = Stage::Lingering;
         }
@@ -300,6 +306,12 @@ impl Entry {
         if self.rest == Rest::Resting {
             return self.arm_watch(ring);
         }
+        let most = match self.reception(ring) {
+            Reception::Bytes(most) => most,
+            Reception::Record => return self.arm_record(ring),
+            Reception::End => return self.arm_end(ring),
+            Reception::Later => return Ok(()),
+        };
         let whole = match &mut self.conn {
             Some(conn) => conn.backend_mut().make_room(),
             None => {
@@ -307,9 +319,8 @@ impl Entry {
                 0
             }
         };
-        let (Some(socket), Some(grant)) = (&self.socket, ring.slab().grant_input(self.slot, whole)) else {
-            return Ok(());
-        };
+        let grant = ring.slab().grant_input(self.slot, whole, most);
+        let (Some(socket), Some(grant)) = (&self.socket, grant) else { return Ok(()) };
         let token = self.token(Kind::Recv);
         let armed = ring.recv(socket.as_fd(), &grant, self.recv_waits, token);
         armed.inspect_err(|_| ring.slab().received(self.slot, 0))?;
@@ -321,8 +332,12 @@ impl Entry {
         if self.send != Op::Idle {
             return Ok(());
         }
-        if !self.may_have_room(ring)? {
+        if !self.may_have_room(ring)? || self.wants_new_key(ring) && !self.tcp_has_all(ring)? {
             return Ok(());
+        }
+        self.pending.writable |= self.gave_new_key(ring);
+        if ring.slab().is_kernel(self.slot, Direction::Send) {
+            return self.arm_message(ring);
         }
         let token = self.token(Kind::Send);
         let (Some(socket), Some(grant)) = (&self.socket, ring.slab().grant_output(self.slot)) else { return Ok(()) };

@@ -15,6 +15,7 @@ use crate::slot::{FdBackend, Slab, SlotCount};
 use crate::submission::Ring;
 use crate::timers::Timers;
 use crate::todo::Todo;
+use crate::ulp::Layer;
 use crate::waker::{Waker, Wakeup};
 use crate::writer::Notices;
 use crate::{CloseReason, Config, ConnectionId, DriverError, ListenerId};
@@ -23,6 +24,7 @@ mod accept;
 mod complete;
 mod detach;
 mod entry;
+mod kernel;
 mod poll;
 mod rest;
 mod room;
@@ -52,7 +54,7 @@ pub enum Role<'a> {
 ///
 /// | kind | methods |
 /// |---|---|
-/// | getters | [`slots`](Self::slots), [`connections`](Self::connections), [`resting`](Self::resting), [`peer_addr`](Self::peer_addr), [`ring_setup`](Self::ring_setup), [`unsealed_at_end`](Self::unsealed_at_end), [`waker`](Self::waker) |
+/// | getters | [`slots`](Self::slots), [`connections`](Self::connections), [`resting`](Self::resting), [`peer_addr`](Self::peer_addr), [`ring_setup`](Self::ring_setup), [`has_kernel_tls`](Self::has_kernel_tls), [`unsealed_at_end`](Self::unsealed_at_end), [`waker`](Self::waker) |
 /// | connections in | [`listen`](Self::listen), [`adopt`](Self::adopt), [`connect`](Self::connect), [`adopt_connection`](Self::adopt_connection) |
 /// | connections out | [`detach`](Self::detach), [`take_detached`](Self::take_detached) |
 /// | commands | [`connection`](Self::connection), [`writer`](Self::writer), [`close`](Self::close), [`abort`](Self::abort), [`pause`](Self::pause), [`resume`](Self::resume), [`stop_listening`](Self::stop_listening) |
@@ -143,7 +145,12 @@ impl RingDriver {
     pub fn new(config: Config) -> Result<RingDriver, DriverError> {
         config.check()?;
         let most = config.connections as usize;
-        let slab = Slab::new(most, config.inbound, config.outbound).map_err(system("take memory for the slots"))?;
+        let mut slab = Slab::new(most, config.inbound, config.outbound).map_err(system("take memory for the slots"))?;
+        if config.kernel_tls != (false, false)
+            && let Some(layer) = Layer::probe()
+        {
+            slab = slab.with_messages(layer).map_err(system("take memory for the kernel's messages"))?;
+        }
         let mut ring = Ring::new(config.entries, config.completions, Rc::new(slab)).map_err(why_not)?;
         if !ring.is_usable() {
             return Err(too_old());
@@ -217,9 +224,10 @@ impl RingDriver {
 
     fn take_in(&mut self, socket: OwnedFd, ssl: Ssl, role: Role<'_>, options: &Options) -> Result<u32, DriverError> {
         let (index, slot, backend) = self.vacancy()?;
+        let options = self.with_kernel_tls(*options);
         let made = match role {
-            Role::Server => Connection::accept_with(ssl, backend, options),
-            Role::Client { name } => Connection::connect_with(ssl, name, backend, options),
+            Role::Server => Connection::accept_with(ssl, backend, &options),
+            Role::Client { name } => Connection::connect_with(ssl, name, backend, &options),
         };
         let conn = made.inspect_err(|_| self.ring.slab().release(slot))?;
         self.settle_in(index, slot, conn, socket);
@@ -344,6 +352,11 @@ impl RingDriver {
     /// Connections that have had no traffic for [`Config::rest_after`] and hold no memory of their slot. It looks at each.
     pub fn resting(&self) -> usize {
         self.entries.iter().filter(|entry| entry.stage == Stage::Open && entry.rest == rest::Rest::Resting).count()
+    }
+
+    /// Whether this kernel has a `tls` layer for what [`Config::kernel_tls`] asks of it; false if nothing was asked.
+    pub fn has_kernel_tls(&self) -> bool {
+        self.ring.slab().layer().is_some()
     }
 
     /// The flags the ring was made with: the best this kernel knows.

@@ -53,7 +53,10 @@ impl RingDriver {
         let entry = &mut self.entries[index as usize];
         let note = entry.note();
         match &note {
-            Some(Note::HandshakeComplete) => self.schedule(index),
+            Some(Note::HandshakeComplete) => {
+                self.offer_keys(index);
+                self.schedule(index);
+            }
             Some(Note::Truncated) => self.finish(index, CloseReason::Truncated),
             Some(Note::Failed(_)) => self.finish(index, CloseReason::Failed),
             Some(Note::Closed(_)) => self.set_free(index),
@@ -181,6 +184,9 @@ impl RingDriver {
         let pumped = entry.pump(&mut self.ring);
         let (after, state) = (entry.stage, entry.state());
         let moved = before != after || rest != entry.rest;
+        if entry.pending.writable {
+            self.ready.add(index);
+        }
         match (after, state) {
             // Both directions have ended, by the application's own call.
             (Stage::Open, Some(State::Closed)) => self.finish(index, CloseReason::Done),

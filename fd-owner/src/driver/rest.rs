@@ -6,6 +6,8 @@
 use std::os::fd::AsFd as _;
 use std::time::Instant;
 
+use arenatls_engine::Direction;
+
 use super::entry::{Entry, Op};
 use crate::Config;
 use crate::submission::{Full, Ring};
@@ -44,6 +46,11 @@ impl Entry {
             return Ok(());
         }
         match self.recv {
+            // A record that the kernel has opened and not given yet is not always seen by a watch (Linux 7.2).
+            _ if ring.slab().is_kernel(self.slot, Direction::Receive) => {
+                self.rest = Rest::Awake { since: Instant::now() };
+                Ok(())
+            }
             Op::InFlight if !self.watched => self.cancel(Kind::Recv, ring),
             Op::Cancelling if !self.watched => Ok(()),
             _ => {

@@ -40,6 +40,11 @@ impl FdBackend {
         self.slab.state(self.slot).outbox.get().is_sink()
     }
 
+    /// Whether it is the lease of this very slot: connections may have been exchanged.
+    pub(crate) fn is_lease_of(&self, slab: &Rc<Slab>, slot: u32) -> bool {
+        Rc::ptr_eq(&self.slab, slab) && self.slot == slot
+    }
+
     /// Makes room for the rest of the record under way, if a reception shall be armed; how long that record is, as far as
     /// it is known (bytes).
     pub(crate) fn make_room(&mut self) -> usize {
@@ -152,7 +157,7 @@ impl Handover for FdBackend {
         unsafe { self.lease.bytes(&self.slab.memory, &range) }.copy_from_slice(pending.input);
         // As a reception would have brought it.
         update(&self.slab.state(self.slot).inbox, |inbox| {
-            inbox.grant(pending.input.len()).map(|_| inbox.filled(pending.input.len()))
+            inbox.grant_within(1..=usize::MAX).map(|_| inbox.filled(pending.input.len()))
         });
         for part in pending.unsent {
             self.room(part.len())[..part.len()].copy_from_slice(part);

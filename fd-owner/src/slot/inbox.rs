@@ -1,6 +1,6 @@
 //! Where received ciphertext lies in its region: positions only, no memory.
 
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 
 use arenatls_engine::record::{HEADER, MAX_RECORD_IN};
 
@@ -77,23 +77,39 @@ impl Inbox {
     }
 
     /// Grants the kernel room behind what waits; nothing if there is none, or it has a grant already. `whole` is the
-    /// length of the record under way, as far as it is known ([`whole`]).
+    /// length of the record under way, as far as it is known ([`whole`]), and `most` a limit.
     ///
     /// It is not given room in which a record could begin that would not fit behind its beginning: the record under way
     /// is received to its end and no further, and the next one begins at the front, where nothing has to move.
-    pub(crate) fn grant(&mut self, whole: usize) -> Option<Range<usize>> {
+    pub(crate) fn grant(&mut self, whole: usize, most: usize) -> Option<Range<usize>> {
         let end = (self.head + whole).max(self.last_beginning()).min(self.capacity);
         if self.granted > 0 || end <= self.tail {
             return None;
         }
-        self.granted = end - self.tail;
-        Some(self.tail..end)
+        self.granted = (end - self.tail).min(most);
+        Some(self.granted())
     }
 
     /// Up to here a record may begin. In small regions one of maximal size would not fit from there on; such are rare,
     /// and are moved.
     fn last_beginning(&self) -> usize {
         self.capacity.saturating_sub(MAX_RECORD_IN).max(self.capacity / 2)
+    }
+
+    /// Grants the kernel the room behind what waits, as much as `within` allows; nothing if there is less, or it has a
+    /// grant already.
+    pub(crate) fn grant_within(&mut self, within: RangeInclusive<usize>) -> Option<Range<usize>> {
+        let room = self.capacity - self.tail;
+        if self.granted > 0 || room < *within.start() {
+            return None;
+        }
+        self.granted = room.min(*within.end());
+        Some(self.granted())
+    }
+
+    /// Where the kernel's grant is.
+    pub(crate) fn granted(&self) -> Range<usize> {
+        self.tail..self.tail + self.granted
     }
 
     /// The kernel is done with its grant and has filled `n` bytes of it.
@@ -145,10 +161,10 @@ mod tests {
     #[test]
     fn the_kernel_fills_behind_what_waits_and_the_reader_catches_up() {
         let mut inbox = Inbox::new(100);
-        assert_eq!(inbox.grant(5), Some(0..50));
-        assert_eq!(inbox.grant(5), None, "one at a time");
+        assert_eq!(inbox.grant(5, usize::MAX), Some(0..50));
+        assert_eq!(inbox.grant(5, usize::MAX), None, "one at a time");
         inbox.filled(30);
-        assert_eq!(inbox.grant(40), Some(30..50));
+        assert_eq!(inbox.grant(40, usize::MAX), Some(30..50));
         inbox.consume(30);
         assert_eq!(inbox.waiting(), 30..30, "it stays in place under a grant");
         inbox.filled(5);
@@ -160,32 +176,32 @@ mod tests {
     #[test]
     fn a_record_is_received_to_its_end_and_the_next_begins_at_the_front() {
         let mut inbox = Inbox::new(100);
-        inbox.grant(5);
+        inbox.grant(5, usize::MAX);
         inbox.filled(50);
         inbox.consume(30);
-        assert_eq!(inbox.grant(5), None, "a header is here");
-        assert_eq!(inbox.grant(32), Some(50..62));
+        assert_eq!(inbox.grant(5, usize::MAX), None, "a header is here");
+        assert_eq!(inbox.grant(32, usize::MAX), Some(50..62));
         inbox.filled(12);
         inbox.consume(32);
-        assert_eq!(inbox.grant(5), Some(0..50));
+        assert_eq!(inbox.grant(5, usize::MAX), Some(0..50));
         inbox.filled(48);
         inbox.consume(48);
-        inbox.grant(5);
+        inbox.grant(5, usize::MAX);
         inbox.filled(48);
-        assert_eq!(inbox.grant(5), Some(48..50), "half a header, and the rest of it");
+        assert_eq!(inbox.grant(5, usize::MAX), Some(48..50), "half a header, and the rest of it");
     }
 
     #[test]
     fn a_full_inbox_grants_nothing_until_something_is_consumed() {
         let mut inbox = Inbox::new(10);
-        inbox.grant(10);
+        inbox.grant(10, usize::MAX);
         inbox.filled(10);
-        assert_eq!(inbox.grant(10), None);
+        assert_eq!(inbox.grant(10, usize::MAX), None);
         inbox.consume(9);
-        assert_eq!(inbox.grant(10), None, "a move comes first");
+        assert_eq!(inbox.grant(10, usize::MAX), None, "a move comes first");
         assert!(inbox.must_move(b"x"));
         inbox.moved();
-        assert_eq!(inbox.grant(20), Some(1..10));
+        assert_eq!(inbox.grant(20, usize::MAX), Some(1..10));
         assert_eq!(inbox.moved_bytes(), 1);
         assert!(!inbox.must_move(b"x"), "not under a grant");
     }
@@ -193,9 +209,19 @@ mod tests {
     #[test]
     fn an_empty_reception_gives_the_grant_back() {
         let mut inbox = Inbox::new(10);
-        inbox.grant(5);
+        inbox.grant(5, usize::MAX);
         inbox.filled(0);
-        assert_eq!(inbox.grant(5), Some(0..5));
+        assert_eq!(inbox.grant(5, usize::MAX), Some(0..5));
+    }
+
+    #[test]
+    fn a_grant_is_as_long_as_is_asked_for_or_not_at_all() {
+        let mut inbox = Inbox::new(10);
+        assert_eq!(inbox.grant_within(11..=20), None);
+        assert_eq!(inbox.grant_within(1..=4), Some(0..4));
+        inbox.filled(3);
+        assert_eq!(inbox.grant_within(8..=8), None);
+        assert_eq!(inbox.grant_within(7..=8), Some(3..10));
     }
 
     #[test]
@@ -210,7 +236,7 @@ mod tests {
     #[should_panic(expected = "11 bytes received, 10 granted")]
     fn more_than_was_granted_cannot_have_come() {
         let mut inbox = Inbox::new(10);
-        inbox.grant(10);
+        inbox.grant(10, usize::MAX);
         inbox.filled(11);
     }
 }

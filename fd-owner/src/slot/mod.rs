@@ -15,12 +15,16 @@ mod inbox;
 mod map;
 #[expect(unsafe_code, reason = "maps memory, part of which the kernel writes to")]
 mod memory;
+#[expect(unsafe_code, reason = "writes what the kernel reads of a message, and reads what it writes")]
+mod message;
 mod outbox;
 
 pub use backend::FdBackend;
 use inbox::Inbox;
 use map::{OwnershipMap, Port};
 use memory::{Lease, Mapping};
+use message::KernelPart;
+pub(crate) use message::Message;
 use outbox::Outbox;
 
 /// Slots begin at multiples of this (bytes).
@@ -64,6 +68,7 @@ pub(crate) struct Slab {
     map: RefCell<OwnershipMap>,
     inbound: usize,
     stride: usize,
+    kernel: Option<KernelPart>,
 }
 
 #[derive(Debug)]
@@ -74,6 +79,8 @@ struct SlotState {
     /// Who keeps it from going home.
     backend: Cell<bool>,
     driver: Cell<bool>,
+    /// The kernel protects the records of this direction.
+    kernel: [Cell<bool>; 2],
 }
 
 impl Slab {
@@ -87,6 +94,7 @@ impl Slab {
             ended: Cell::new(false),
             backend: Cell::new(false),
             driver: Cell::new(false),
+            kernel: [Cell::new(false), Cell::new(false)],
         };
         let names = 0..u32::try_from(slots).unwrap_or(u32::MAX);
         Ok(Slab {
@@ -96,6 +104,7 @@ impl Slab {
             map: RefCell::new(OwnershipMap::new(slots)),
             inbound,
             stride,
+            kernel: None,
         })
     }
 
@@ -147,6 +156,7 @@ impl Slab {
         state.inbox.set(Inbox::new(inbox.capacity()));
         state.outbox.set(Outbox::new(outbox.capacity()));
         state.ended.set(false);
+        state.kernel.iter().for_each(|kernel| kernel.set(false));
         self.map.borrow_mut().home(slot as usize);
         self.home.borrow_mut().push(slot);
     }
@@ -169,9 +179,9 @@ impl Slab {
     }
 
     /// Room for the kernel to receive into, until [`received`](Self::received).
-    /// `whole` is the length of the record under way, as far as it is known; 0 if that does not matter.
-    pub(crate) fn grant_input(&self, slot: u32, whole: usize) -> Option<Grant> {
-        let range = update(&self.state(slot).inbox, |inbox| inbox.grant(whole))?;
+    /// `whole` is the length of the record under way, as far as it is known; 0 if that does not matter. At most `most` bytes.
+    pub(crate) fn grant_input(&self, slot: u32, whole: usize, most: usize) -> Option<Grant> {
+        let range = update(&self.state(slot).inbox, |inbox| inbox.grant(whole, most))?;
         Some(self.grant(slot, Port::In, self.start(slot), range))
     }
 
@@ -220,7 +230,7 @@ impl Slab {
 
     /// Lays `address` into the room for input, for a connect operation to read until [`received`](Self::received).
     pub(crate) fn grant_address(&self, slot: u32, address: &SocketAddr) -> Option<(Grant, u32)> {
-        let grant = self.grant_input(slot, 0)?;
+        let grant = self.grant_input(slot, 0, usize::MAX)?;
         // The kernel has the whole grant only from the operation on.
         let len = address::write(&grant, address);
         Some((grant, len))
@@ -230,6 +240,16 @@ impl Slab {
         let range = base + range.start..base + range.end;
         self.map.borrow_mut().grant(slot as usize, port, &range);
         Grant { bytes: self.memory.at(&range) }
+    }
+
+    /// From positions in a slot's inbound region to those in the whole memory.
+    fn inbound(&self, slot: u32, range: &Range<usize>) -> Range<usize> {
+        let base = self.start(slot);
+        base + range.start..base + range.end
+    }
+
+    fn outbound(&self, slot: u32, range: &Range<usize>) -> Range<usize> {
+        self.inbound(slot, &(self.inbound + range.start..self.inbound + range.end))
     }
 
     /// Where a slot's memory begins. Not all at the same place in a page: the same lines of all slots would share a few
@@ -299,7 +319,7 @@ mod tests {
     fn r3_a_slot_under_an_operation_is_not_released() {
         let slab = slab();
         let (slot, _backend) = slab.lend().unwrap();
-        let _grant = slab.grant_input(slot, 0).unwrap();
+        let _grant = slab.grant_input(slot, 0, usize::MAX).unwrap();
         slab.release(slot);
     }
 
@@ -308,7 +328,7 @@ mod tests {
         let slab = slab();
         let (one, mut from) = slab.lend().unwrap();
         let (two, mut to) = slab.lend().unwrap();
-        let _reception = slab.grant_input(one, 0).unwrap();
+        let _reception = slab.grant_input(one, 0, usize::MAX).unwrap();
         assert!(from.pending().is_none());
         assert_eq!(from.take_over(&to.pending().unwrap()), Err(ExchangeError::Busy));
         slab.received(one, 7);
@@ -371,9 +391,9 @@ mod tests {
         let mut spans = Vec::new();
         for _ in 0..3 {
             let (slot, mut backend) = slab.lend().unwrap();
-            let input = slab.grant_input(slot, 0).unwrap();
+            let input = slab.grant_input(slot, 0, usize::MAX).unwrap();
             slab.received(slot, 100);
-            let more = slab.grant_input(slot, 0).unwrap();
+            let more = slab.grant_input(slot, 0, usize::MAX).unwrap();
             let room = backend.room(50).as_ptr() as usize;
             backend.commit(50);
             let output = slab.grant_output(slot).unwrap();

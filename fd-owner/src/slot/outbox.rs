@@ -104,6 +104,11 @@ impl Outbox {
         Some(self.head..self.tail)
     }
 
+    /// Where the kernel's grant is.
+    pub(crate) fn granted(&self) -> Range<usize> {
+        self.head..self.head + self.granted
+    }
+
     /// The kernel is done with its grant and has taken the first `n` bytes of it.
     pub(crate) fn sent(&mut self, n: usize) {
         assert!(n <= self.granted, "{n} bytes sent, {} granted", self.granted);

@@ -45,7 +45,7 @@ fn wiped(record: &[u8]) -> bool {
 }
 
 fn opener(choice: AeadChoice, keys: &TrafficKeys) -> Opener {
-    Opener::new(choice, keys).unwrap()
+    Opener::new(choice, keys, false).unwrap()
 }
 
 #[test]

@@ -45,7 +45,7 @@ fn keys(version: Version, suite: Suite, sequence: u64) -> TrafficKeys {
 
 /// Both ends of one direction.
 fn joined(choice: AeadChoice, keys: &TrafficKeys) -> (Sealer, Opener) {
-    (Sealer::new(choice, keys).expect("a sealer"), Opener::new(choice, keys).expect("an opener"))
+    (Sealer::new(choice, keys, false).expect("a sealer"), Opener::new(choice, keys, false).expect("an opener"))
 }
 
 /// What a record adds to `plain` bytes, from the RFCs: header; explicit nonce (RFC 5288 §3) or inner type (RFC 8446
