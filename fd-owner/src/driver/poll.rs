@@ -262,9 +262,9 @@ impl Entry {
     }
 
     fn note_open(&mut self) -> Option<Note> {
-        // What was told of and is left where it lies waits, and so does all behind it.
-        if !self.paused
-            && !self.has_plaintext
+        // What was told of and is left where it lies waits, and so does all behind it; a failure leaves nothing to wait for.
+        let failed = self.state() == Some(State::Failed);
+        if (failed || !(self.paused || self.has_plaintext))
             && let Some(note) = self.note_engine()
         {
             return Some(note);
