@@ -1,6 +1,6 @@
 //! Memory: who takes how much, how often, and that all of it comes back.
 
-use arenatls::{ArenaPool, Budget, Connection, Event, Protection};
+use arenatls::{ArenaPool, Budget, Connection, Event, Options, Protection};
 use arenatls_rig::alloc::{CountingAllocator, Counts, count_openssl};
 use arenatls_rig::contexts::{self, Terms};
 use arenatls_rig::mode::{Direction, Mode, authority, for_each_mode, identity};
@@ -299,4 +299,26 @@ fn an_exchange_takes_no_memory_for_its_part() {
         assert_eq!(grown, Counts { rust: nothing, openssl: nothing });
         assert_eq!(events(&mut conn).unwrap(), [Seen::Plaintext(vec![b'.'; 5000])]);
     });
+}
+
+/// A suite that the engine leaves to OpenSSL, though it asks for keys: as if it had not asked.
+#[test]
+fn where_openssl_keeps_the_keys_it_keeps_its_buffers() {
+    count_openssl();
+    let suites = [(SslVersion::TLS1_2, "ECDHE-ECDSA-AES128-SHA256"), (SslVersion::TLS1_3, "TLS_AES_128_CCM_SHA256")];
+    for (version, suite) in suites {
+        let terms = Terms::default().version(version).suite(suite);
+        let (client, server) = (contexts::client(authority(), &terms), contexts::server(identity(), &terms));
+        let [asked, not] = [Options::default(), Options::default().library_protection()].map(|options| {
+            let mut pair = Pair::new(&client, &server, &options);
+            pair.handshake();
+            pair.settled();
+            assert_eq!(pair.client.protection(), (Protection::Library, Protection::Library));
+            exchange(&mut pair.client, &mut pair.server, b"some", 4);
+            let before = Counts::now();
+            exchange(&mut pair.client, &mut pair.server, b"some", 100);
+            Counts::now().since(before).openssl.calls
+        });
+        assert_eq!(asked, not, "{suite}");
+    }
 }

@@ -75,8 +75,8 @@ impl<B: Backend> Connection<B> {
     /// OpenSSL has finished. Its record buffers, 33 KiB, are needed where its own record layer goes on.
     fn shake_hands(&mut self) {
         self.handshaken = true;
-        if !(self.inbound.is_engine() && self.outbound.is_engine()) {
-            self.tls.keep_buffers();
+        if self.inbound.is_engine() && self.outbound.is_engine() {
+            self.tls.release_buffers();
         }
     }
 

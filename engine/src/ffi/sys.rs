@@ -50,6 +50,7 @@ unsafe extern "C" {
         ssl: *mut SSL,
         callback: Option<unsafe extern "C" fn(*mut SSL, c_int, usize, *mut c_void) -> usize>,
     );
+    pub(super) fn SSL_free_buffers(ssl: *mut SSL) -> c_int;
     pub(super) fn SSL_in_init(ssl: *const SSL) -> c_int;
     pub(super) fn SSL_is_dtls(ssl: *const SSL) -> c_int;
     // openssl/err.h
