@@ -142,20 +142,24 @@ impl RingDriver {
     }
 
     fn wait(&mut self, limit: Option<Duration>) -> Result<(), DriverError> {
-        let failed = system("enter the ring");
+        self.spin_or_sleep(limit).map_err(system("enter the ring"))
+    }
+
+    fn spin_or_sleep(&mut self, limit: Option<Duration>) -> io::Result<()> {
         let spin = self.config.spin.min(limit.unwrap_or(Duration::MAX));
         if spin.is_zero() {
-            return self.sleep(limit).map_err(failed);
+            return self.sleep(limit);
         }
-        while !self.ring.has_completions() && !self.has_notices() {
+        loop {
+            // Before any look: writers that have something at every turn must not keep what was armed from its submission.
+            self.ring.enter(Some(Duration::ZERO))?;
+            if self.ring.has_completions() || self.has_notices() {
+                return Ok(());
+            }
             if self.now.elapsed() >= spin {
-                return self.sleep(limit).map_err(failed);
-            }
-            if let Err(cause) = self.ring.enter(Some(Duration::ZERO)) {
-                return Err(failed(cause));
+                return self.sleep(limit);
             }
         }
-        Ok(())
     }
 
     /// Submits, and waits unless a writer has something.
