@@ -48,7 +48,7 @@ impl Entry {
             Op::Cancelling if !self.watched => Ok(()),
             _ => {
                 // What waits for the application, or for the peer to read, stays; it is looked at again later.
-                let given = ring.slab().give_back(self.slot);
+                let given = self.conn.as_mut().is_some_and(|conn| conn.backend_mut().give_back());
                 self.rest = if given { Rest::Resting } else { Rest::Awake { since: Instant::now() } };
                 Ok(())
             }

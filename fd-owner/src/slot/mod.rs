@@ -152,16 +152,16 @@ impl Slab {
     }
 
     /// Gives the memory of a slot back to the system, if nothing waits in it and no operation has any of it. False if
-    /// that is not so.
-    pub(crate) fn give_back(&self, slot: u32) -> bool {
+    /// that is not so. The caller has the slot's lease, exclusively.
+    fn give_back(&self, slot: u32, _lease: &mut Lease) -> bool {
         let state = self.state(slot);
         let (inbox, outbox) = (state.inbox.get(), state.outbox.get());
         if !(inbox.is_whole() && inbox.waiting().is_empty() && outbox.is_whole() && outbox.len() == 0) {
             return false;
         }
         let start = slot as usize * self.stride;
-        // SAFETY: R6: the lease's slices borrow the backend, and with it the connection, which the caller has: none is
-        // alive. The kernel has no byte of the slot (R3), and there is none that anybody waits for.
+        // SAFETY: R6: slices borrow the lease, which the caller has: none is alive. The kernel has no byte of the slot (R3),
+        // and there is none that anybody waits for.
         unsafe { self.memory.give_back(&(start..start + self.stride)) };
         update(&state.inbox, Inbox::forget_traces);
         update(&state.outbox, Outbox::forget_traces);
@@ -186,9 +186,13 @@ impl Slab {
         self.state(slot).ended.set(true);
     }
 
-    /// Throws away what waits for an engine that is no more.
+    /// Throws away what waits for an engine that is no more. It stays if the backend is still there, with a connection that
+    /// is not where it belongs: a slice of it may be alive (R2).
     pub(crate) fn discard_input(&self, slot: u32) {
-        update(&self.state(slot).inbox, Inbox::discard);
+        let state = self.state(slot);
+        if !state.backend.get() {
+            update(&state.inbox, Inbox::discard);
+        }
     }
 
     /// What the kernel shall send next, until [`sent`](Self::sent).
