@@ -227,6 +227,7 @@ impl Slab {
         let grant = self.grant_input(slot, 0)?;
         // The kernel has the whole grant only from the operation on.
         let len = address::write(&grant, address);
+        update(&self.state(slot).inbox, |inbox| inbox.leave_traces(len as usize));
         Some((grant, len))
     }
 
@@ -296,6 +297,22 @@ mod tests {
             drop(backend);
             slab.release(slot);
         }
+    }
+
+    #[test]
+    fn r3_no_address_is_left_in_a_slot_that_comes_home() {
+        let slab = slab();
+        let (slot, backend) = slab.lend().unwrap();
+        let _grant = slab.grant_address(slot, &"[ff::1]:443".parse().unwrap()).unwrap();
+        slab.received(slot, 0);
+        drop(backend);
+        slab.release(slot);
+        let (again, mut backend) = slab.lend().unwrap();
+        assert_eq!(again, slot);
+        // As if that much had come.
+        let _grant = slab.grant_input(slot, 0).unwrap();
+        slab.received(slot, 100);
+        assert_eq!(backend.input(), [0; 100]);
     }
 
     #[test]
