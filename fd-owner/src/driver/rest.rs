@@ -4,12 +4,15 @@
 //! comes arms a reception again.
 
 use std::os::fd::AsFd as _;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::entry::{Entry, Op};
 use crate::Config;
 use crate::submission::{Full, Ring};
 use crate::token::Kind;
+
+/// Who cannot rest, because something waits in its slot, is looked at again no sooner.
+const LEAST: Duration = Duration::from_millis(1);
 
 /// Whether a connection holds memory of its slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,7 +32,7 @@ impl Entry {
 
     pub(super) fn rest_deadline(&self, config: &Config) -> Option<Instant> {
         let Rest::Awake { since } = self.rest else { return None };
-        config.rest_after.map(|limit| since + limit)
+        config.rest_after.map(|limit| since + limit.max(LEAST))
     }
 
     /// Traffic.
