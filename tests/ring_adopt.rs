@@ -153,6 +153,28 @@ fn two_drivers() -> Option<[(RingDriver, (ConnectionId, ConnectionId)); 2]> {
     Some([connected(driver(config())?), connected(driver(config())?)])
 }
 
+/// Whoever polls a connection and not its driver takes an event, and no deadline with it.
+#[test]
+fn a_handshake_whose_end_the_driver_did_not_tell_is_done_all_the_same() {
+    let (client, server) = contexts();
+    let config = Config::default().connections(2).handshake_timeout(Duration::from_millis(200));
+    let Some(mut driver) = driver(config) else { return };
+    let ids = joined(&mut driver, &client, &server);
+    let mut log = Vec::new();
+    let end = Instant::now() + Duration::from_millis(500);
+    while Instant::now() < end {
+        for id in [ids.0, ids.1] {
+            if let Some(connection) = driver.connection(id) {
+                while let Ok(Some(_)) = connection.poll_event() {}
+            }
+        }
+        driver.turn(Some(Duration::from_millis(5))).unwrap();
+    }
+    poll(&mut driver, &mut |_: &mut RingDriver, _: &DriverEvent| {}, &mut log);
+    assert!(driver.connection(ids.0).is_some_and(|connection| connection.state().is_live()), "{log:?}");
+    assert_eq!(driver.connections(), 2, "{log:?}");
+}
+
 #[test]
 fn r6_a_driver_gives_no_memory_back_that_another_shows() {
     let Some([(mut one, first), (mut two, second)]) = two_drivers() else { return };

@@ -182,9 +182,12 @@ impl RingDriver {
     fn pump_one(&mut self, index: u32) -> Result<(), Full> {
         let entry = &mut self.entries[index as usize];
         let (before, rest) = (entry.stage, entry.rest);
+        // The application itself may have polled the end of the handshake.
+        let done = !entry.handshaken && entry.state().is_some_and(State::is_live);
+        entry.handshaken |= done;
         let pumped = entry.pump(&mut self.ring);
         let (after, state) = (entry.stage, entry.state());
-        let moved = before != after || rest != entry.rest;
+        let moved = done || before != after || rest != entry.rest;
         match (after, state) {
             // Both directions have ended, by the application's own call.
             (Stage::Open, Some(State::Closed)) => self.finish(index, CloseReason::Done),
