@@ -6,8 +6,8 @@ use std::os::unix::net::UnixStream;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use arenatls::Progress;
 use arenatls::openssl::ssl::{Ssl, SslContext, SslStream};
+use arenatls::{Backend as _, Progress};
 use arenatls_fd_owner::{CloseReason, Config, ConnectionId, DriverEvent, RingDriver, Role};
 use arenatls_rig::ring::{App, Told, WATCHDOG, all_home, contexts, driver, pattern, poll, reasons, run_out, run_until};
 
@@ -137,6 +137,76 @@ fn r1_connections_that_were_exchanged_between_drivers_do_no_harm() {
         drop(late);
     }
     assert_eq!(arenatls_fd_owner::leaked_rings(), 0);
+}
+
+/// A connection of each of two drivers, and its peer on the same driver, all in traffic.
+fn two_drivers() -> Option<[(RingDriver, (ConnectionId, ConnectionId)); 2]> {
+    let (client, server) = contexts();
+    let config = || Config::default().connections(2).rest_after(Some(Duration::from_millis(50)));
+    let connected = |mut driver: RingDriver| {
+        let ids = joined(&mut driver, &client, &server);
+        run_until(&mut driver, &mut |_: &mut RingDriver, _: &DriverEvent| {}, &mut Vec::new(), |log| {
+            log.iter().filter(|told| matches!(told, Told::HandshakeComplete(_))).count() == 2
+        });
+        (driver, ids)
+    };
+    Some([connected(driver(config())?), connected(driver(config())?)])
+}
+
+/// Whoever polls a connection and not its driver takes an event, and no deadline with it.
+#[test]
+fn a_handshake_whose_end_the_driver_did_not_tell_is_done_all_the_same() {
+    let (client, server) = contexts();
+    let config = Config::default().connections(2).handshake_timeout(Duration::from_millis(200));
+    let Some(mut driver) = driver(config) else { return };
+    let ids = joined(&mut driver, &client, &server);
+    let mut log = Vec::new();
+    let end = Instant::now() + Duration::from_millis(500);
+    while Instant::now() < end {
+        for id in [ids.0, ids.1] {
+            if let Some(connection) = driver.connection(id) {
+                while let Ok(Some(_)) = connection.poll_event() {}
+            }
+        }
+        driver.turn(Some(Duration::from_millis(5))).unwrap();
+    }
+    poll(&mut driver, &mut |_: &mut RingDriver, _: &DriverEvent| {}, &mut log);
+    assert!(driver.connection(ids.0).is_some_and(|connection| connection.state().is_live()), "{log:?}");
+    assert_eq!(driver.connections(), 2, "{log:?}");
+}
+
+#[test]
+fn r6_a_driver_gives_no_memory_back_that_another_shows() {
+    let Some([(mut one, first), (mut two, second)]) = two_drivers() else { return };
+    std::mem::swap(one.connection(first.0).unwrap(), two.connection(second.0).unwrap());
+    let room = two.connection(second.0).unwrap().backend_mut().room(100);
+    room.fill(7);
+    for _ in 0..40 {
+        poll(&mut one, &mut |_: &mut RingDriver, _: &DriverEvent| {}, &mut Vec::new());
+        one.turn(Some(Duration::from_millis(5))).unwrap();
+    }
+    assert!(one.resting() > 0);
+    assert!(room.iter().all(|byte| *byte == 7), "it was given back under a slice");
+}
+
+#[test]
+fn r2_a_driver_receives_nothing_into_memory_that_another_shows() {
+    let Some([(mut one, first), (mut two, second)]) = two_drivers() else { return };
+    // Nobody polls, so that it waits in the slot.
+    let _ = one.connection(first.1).unwrap().write(&[1; 1000]).unwrap();
+    while one.connection(first.0).unwrap().backend_mut().input().is_empty() {
+        one.turn(Some(Duration::from_millis(1))).unwrap();
+    }
+    std::mem::swap(one.connection(first.0).unwrap(), two.connection(second.0).unwrap());
+    let shown = two.connection(second.0).unwrap().backend_mut().input();
+    let before = shown.to_vec();
+    one.close(first.0).unwrap();
+    for _ in 0..20 {
+        let _ = one.connection(first.1).map(|peer| peer.write(&[2; 1000]));
+        poll(&mut one, &mut |_: &mut RingDriver, _: &DriverEvent| {}, &mut Vec::new());
+        one.turn(Some(Duration::from_millis(1))).unwrap();
+    }
+    assert!(shown == before, "the kernel wrote under a slice");
 }
 
 #[test]

@@ -133,6 +133,33 @@ fn memory_that_something_waits_in_is_not_given_back() {
     run_out(&mut driver, &mut echo, &mut log);
 }
 
+/// Who is to rest at once, and cannot, does not keep the driver from sleeping.
+#[test]
+fn a_driver_sleeps_though_a_connection_cannot_rest() {
+    let Some((mut driver, mut echo, mut log, mut clients)) = connected(Some(Duration::ZERO)) else { return };
+    until_resting(&mut driver, &mut echo, &mut log, CLIENTS);
+    for told in log.clone() {
+        if let Told::Accepted(id) = told {
+            driver.pause(id).unwrap();
+        }
+    }
+    clients[0].write_all(&pattern(5, 700)).unwrap();
+    let (mut turns, begun) = (0, std::time::Instant::now());
+    while begun.elapsed() < Duration::from_millis(200) {
+        turn(&mut driver, &mut echo, &mut log, 200);
+        turns += 1;
+    }
+    assert_eq!(driver.resting(), CLIENTS - 1);
+    assert!(turns < 2000, "{turns} turns in 200 ms");
+    drop(clients);
+    for told in log.clone() {
+        if let Told::Accepted(id) = told {
+            driver.close(id).unwrap();
+        }
+    }
+    run_out(&mut driver, &mut echo, &mut log);
+}
+
 #[test]
 fn the_idle_deadline_comes_to_those_who_rest() {
     let config = Config::default().rest_after(Some(Duration::from_millis(5)));

@@ -98,8 +98,8 @@ impl Config {
         self
     }
 
-    /// After how long without traffic a connection gives the memory of its slot back to the system; `None`: never. It
-    /// costs a connection that goes on one more operation and the faults of the pages it then touches.
+    /// After how long without traffic, a millisecond at least, a connection gives the memory of its slot back to the system;
+    /// `None`: never. It costs a connection that goes on one more operation and the faults of the pages it then touches.
     #[must_use]
     pub fn rest_after(mut self, limit: Option<Duration>) -> Self {
         self.rest_after = limit;

@@ -19,6 +19,9 @@ struct Shared {
     /// A byte is in the pipe, or on its way.
     woken: AtomicBool,
     pipe: PipeWriter,
+    /// As long as anybody can write, so that it is never a write to nobody: that would be a SIGPIPE, which a host that is
+    /// not a Rust program may not ignore.
+    reader: PipeReader,
 }
 
 impl Waker {
@@ -36,15 +39,14 @@ impl Waker {
 #[derive(Debug)]
 pub(crate) struct Wakeup {
     shared: Arc<Shared>,
-    pipe: PipeReader,
     armed: bool,
 }
 
 impl Wakeup {
     pub(crate) fn new() -> io::Result<Wakeup> {
-        let (pipe, writer) = io::pipe()?;
-        let shared = Arc::new(Shared { woken: AtomicBool::new(false), pipe: writer });
-        Ok(Wakeup { shared, pipe, armed: false })
+        let (reader, pipe) = io::pipe()?;
+        let shared = Arc::new(Shared { woken: AtomicBool::new(false), pipe, reader });
+        Ok(Wakeup { shared, armed: false })
     }
 
     pub(crate) fn waker(&self) -> Waker {
@@ -53,7 +55,7 @@ impl Wakeup {
 
     pub(crate) fn arm(&mut self, ring: &mut Ring) -> Result<(), Full> {
         if !self.armed {
-            ring.poll_in(self.pipe.as_fd(), Token { kind: Kind::Wake, index: 0, generation: 0 })?;
+            ring.poll_in(self.shared.reader.as_fd(), Token { kind: Kind::Wake, index: 0, generation: 0 })?;
             self.armed = true;
         }
         Ok(())
@@ -64,7 +66,7 @@ impl Wakeup {
         self.armed = false;
         if result > 0 {
             // It is there; a failure shows in that the next operation completes at once.
-            let _ = self.pipe.read(&mut [0]);
+            let _ = (&self.shared.reader).read(&mut [0]);
             self.shared.woken.swap(false, Ordering::AcqRel);
         }
     }

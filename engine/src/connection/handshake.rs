@@ -55,7 +55,7 @@ impl<B: Backend> Connection<B> {
             }
             let unsent = self.backend.unsent();
             match self.handshake_once() {
-                Ok(Outcome::Done(_)) => self.shake_hands(),
+                Ok(Outcome::Done(_)) => self.handshaken = true,
                 Ok(Outcome::Wants(want)) => self.want = Some(want),
                 Ok(Outcome::PeerClosed) => return Err(self.fail(Error::ClosedInHandshake)),
                 Err(Error::Truncated) => {
@@ -69,14 +69,6 @@ impl<B: Backend> Connection<B> {
             if (stuck || !matches!(self.want, None | Some(Want::Input | Want::Drain))) && !self.handshaken {
                 return Ok(Step::Nothing);
             }
-        }
-    }
-
-    /// OpenSSL has finished. Its record buffers, 33 KiB, are needed where its own record layer goes on.
-    fn shake_hands(&mut self) {
-        self.handshaken = true;
-        if !(self.inbound.is_engine() && self.outbound.is_engine()) {
-            self.tls.keep_buffers();
         }
     }
 
@@ -122,6 +114,11 @@ impl<B: Backend> Connection<B> {
         let (taken, put) = (border.taken, border.put);
         self.backend.commit(put);
         self.take_front(front, taken);
+        if self.inbound.is_engine() {
+            // Before, each record of the handshake would have a buffer allocated, wiped and freed; at its end it would be
+            // too late for TLS 1.2, where no record of OpenSSL's comes after.
+            self.tls.release_buffers();
+        }
         outcome
     }
 

@@ -34,8 +34,6 @@ pub(crate) type Called = Result<Outcome, Error>;
 pub(crate) struct Tls {
     ssl: Ssl,
     calls: u64,
-    /// The caller's own context asks for `SSL_MODE_RELEASE_BUFFERS`.
-    releases: bool,
     /// Whether the connection has ended well, as far as it has ended.
     pub(crate) ended_well: bool,
 }
@@ -79,12 +77,7 @@ impl Tls {
             // SAFETY: `ssl` is live.
             unsafe { sys::SSL_clear_options(raw, sys::SSL_OP_ENABLE_KTLS) };
         }
-        let mut mode: c_long = ffi::SSL_MODE_ENABLE_PARTIAL_WRITE | ffi::SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER;
-        if offer_keys {
-            mode |= ffi::SSL_MODE_RELEASE_BUFFERS;
-        }
-        // SAFETY: `ssl` is live; SSL_get_mode is this control.
-        let before = unsafe { ffi::SSL_ctrl(raw, ffi::SSL_CTRL_MODE, 0, ptr::null_mut()) };
+        let mode: c_long = ffi::SSL_MODE_ENABLE_PARTIAL_WRITE | ffi::SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER;
         // SAFETY: `ssl` is live; SSL_set_mode is this control.
         unsafe { ffi::SSL_ctrl(raw, ffi::SSL_CTRL_MODE, mode, ptr::null_mut()) };
         // A padded record would not fit the room that the engine has seen to be there; `Options::padding` pads.
@@ -98,7 +91,7 @@ impl Tls {
             // SAFETY: `ssl` is live.
             Role::Server => unsafe { ffi::SSL_set_accept_state(raw) },
         }
-        Ok(Tls { ssl, calls: 0, ended_well: false, releases: before & ffi::SSL_MODE_RELEASE_BUFFERS != 0 })
+        Ok(Tls { ssl, calls: 0, ended_well: false })
     }
 
     pub(crate) fn ssl(&self) -> &SslRef {
@@ -122,12 +115,14 @@ impl Tls {
         Ok(outcome)
     }
 
-    /// Has OpenSSL keep its record buffers from here on, if the caller's context did not ask for their release: records
-    /// of traffic pass through them, and each would be an allocation.
-    pub(crate) fn keep_buffers(&mut self) {
-        if !self.releases {
-            self.clear_mode(ffi::SSL_MODE_RELEASE_BUFFERS);
-        }
+    /// Has OpenSSL release its record buffers (33 KiB) whenever they are empty, from here on.
+    ///
+    /// Not before it is known that data does not pass through them: there is no way to take it back that all record
+    /// layers of OpenSSL 3.2 to 3.6 hear of, and each record would be an allocation.
+    pub(crate) fn release_buffers(&mut self) {
+        let ssl = self.ssl.as_ptr();
+        // SAFETY: the SSL is live; SSL_set_mode is this control.
+        unsafe { ffi::SSL_ctrl(ssl, ffi::SSL_CTRL_MODE, ffi::SSL_MODE_RELEASE_BUFFERS, ptr::null_mut()) };
     }
 
     fn clear_mode(&mut self, mode: c_long) {

@@ -5,7 +5,7 @@ use std::fmt;
 use std::os::fd::OwnedFd;
 use std::time::Instant;
 
-use arenatls_engine::{Backend, Connection, Handover, Refused};
+use arenatls_engine::{Backend, Connection, Event, Handover, Refused, State, Want};
 
 use super::RingDriver;
 use super::entry::{Entry, Op, Stage};
@@ -73,8 +73,10 @@ impl RingDriver {
     /// Writers on other threads learn that the driver is done with it ([`WriterEnd::Gone`](crate::WriterEnd::Gone)); what
     /// they had accepted is sealed before.
     ///
-    /// From here on the driver tells nothing else of it, and [`connection`](Self::connection) is `None`: what would be
-    /// written could not leave. [`abort`](Self::abort) ends it all the same. If it is not taken within
+    /// From here on [`connection`](Self::connection) is `None`: what would be written could not leave. Before
+    /// [`Detached`](crate::DriverEvent::Detached) the driver tells nothing more of it but that sending has failed, or an
+    /// end of the peer's that came before what a writer's message waited for. If it fails, that is told as ever instead, and
+    /// it is closed. [`abort`](Self::abort) ends it all the same. If it is not taken within
     /// [`Config::idle_timeout`](crate::Config::idle_timeout), it is closed as any idle connection is.
     ///
     /// # Errors
@@ -134,7 +136,13 @@ impl RingDriver {
 
 impl Entry {
     pub(super) fn pump_detaching(&mut self, ring: &mut Ring) -> Result<(), Full> {
-        if !self.drain_writers(ring) {
+        let drained = self.drain_writers(ring) || self.read_for_writers(ring)?;
+        if self.state() == Some(State::Failed) {
+            // Nobody can take it. It stays, and is told of.
+            self.stage = Stage::Open;
+            return Ok(());
+        }
+        if !drained {
             return self.arm_send(ring);
         }
         self.end_writers(WriterEnd::Gone);
@@ -152,9 +160,29 @@ impl Entry {
         Ok(())
     }
 
+    /// What writers brought may wait for the rest of a handshake message of the peer's. All else that is read stays for
+    /// whoever takes the connection. True once nothing of the writers' is left.
+    fn read_for_writers(&mut self, ring: &mut Ring) -> Result<bool, Full> {
+        let Some(conn) = self.conn.as_mut().filter(|conn| conn.want() == Some(Want::Input)) else { return Ok(false) };
+        match conn.poll_event() {
+            Ok(Some(Event::Plaintext(bytes))) => bytes.consume(0),
+            Ok(Some(Event::PeerClosed)) => self.pending.peer_closed = true,
+            // A failure shows in the state.
+            _ => {}
+        }
+        let drained = self.drain_writers(ring);
+        if !drained {
+            self.arm_recv(ring)?;
+        }
+        Ok(drained)
+    }
+
     pub(super) fn note_detached(&mut self) -> Option<Note> {
         if let Some(errno) = self.pending.send_failed.take() {
             return Some(Note::SendFailed(errno));
+        }
+        if std::mem::take(&mut self.pending.peer_closed) {
+            return Some(Note::PeerClosed);
         }
         std::mem::take(&mut self.pending.detached).then_some(Note::Detached)
     }

@@ -59,6 +59,8 @@ pub(super) struct Pending {
     pub(super) writable: bool,
     pub(super) send_failed: Option<i32>,
     pub(super) detached: bool,
+    /// The peer's end was read on the way out.
+    pub(super) peer_closed: bool,
     /// A write of the application itself found no room.
     pub(super) starved: bool,
 }
@@ -299,7 +301,7 @@ impl Entry {
         Ok(())
     }
 
-    fn arm_recv(&mut self, ring: &mut Ring) -> Result<(), Full> {
+    pub(super) fn arm_recv(&mut self, ring: &mut Ring) -> Result<(), Full> {
         if self.recv != Op::Idle || self.read_ended {
             return Ok(());
         }

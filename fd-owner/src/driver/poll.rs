@@ -145,20 +145,24 @@ impl RingDriver {
     }
 
     fn wait(&mut self, limit: Option<Duration>) -> Result<(), DriverError> {
-        let failed = system("enter the ring");
+        self.spin_or_sleep(limit).map_err(system("enter the ring"))
+    }
+
+    fn spin_or_sleep(&mut self, limit: Option<Duration>) -> io::Result<()> {
         let spin = self.config.spin.min(limit.unwrap_or(Duration::MAX));
         if spin.is_zero() {
-            return self.sleep(limit).map_err(failed);
+            return self.sleep(limit);
         }
-        while !self.ring.has_completions() && !self.has_notices() {
+        loop {
+            // Before any look: writers that have something at every turn must not keep what was armed from its submission.
+            self.ring.enter(Some(Duration::ZERO))?;
+            if self.ring.has_completions() || self.has_notices() {
+                return Ok(());
+            }
             if self.now.elapsed() >= spin {
-                return self.sleep(limit).map_err(failed);
-            }
-            if let Err(cause) = self.ring.enter(Some(Duration::ZERO)) {
-                return Err(failed(cause));
+                return self.sleep(limit);
             }
         }
-        Ok(())
     }
 
     /// Submits, and waits unless a writer has something.
@@ -181,9 +185,16 @@ impl RingDriver {
     fn pump_one(&mut self, index: u32) -> Result<(), Full> {
         let entry = &mut self.entries[index as usize];
         let (before, rest) = (entry.stage, entry.rest);
+        // The application itself may have polled the end of the handshake.
+        let done = !entry.handshaken && entry.state().is_some_and(State::is_live);
+        if done {
+            entry.handshaken = true;
+            self.offer_keys(index);
+        }
+        let entry = &mut self.entries[index as usize];
         let pumped = entry.pump(&mut self.ring);
         let (after, state) = (entry.stage, entry.state());
-        let moved = before != after || rest != entry.rest;
+        let moved = done || before != after || rest != entry.rest;
         if entry.pending.writable {
             self.ready.add(index);
         }
@@ -272,9 +283,9 @@ impl Entry {
     }
 
     fn note_open(&mut self) -> Option<Note> {
-        // What was told of and is left where it lies waits, and so does all behind it.
-        if !self.paused
-            && !self.has_plaintext
+        // What was told of and is left where it lies waits, and so does all behind it; a failure leaves nothing to wait for.
+        let failed = self.state() == Some(State::Failed);
+        if (failed || !(self.paused || self.has_plaintext))
             && let Some(note) = self.note_engine()
         {
             return Some(note);

@@ -4,7 +4,7 @@
 //! comes arms a reception again.
 
 use std::os::fd::AsFd as _;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use arenatls_engine::Direction;
 
@@ -12,6 +12,9 @@ use super::entry::{Entry, Op};
 use crate::Config;
 use crate::submission::{Full, Ring};
 use crate::token::Kind;
+
+/// Who cannot rest, because something waits in its slot, is looked at again no sooner.
+const LEAST: Duration = Duration::from_millis(1);
 
 /// Whether a connection holds memory of its slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +34,7 @@ impl Entry {
 
     pub(super) fn rest_deadline(&self, config: &Config) -> Option<Instant> {
         let Rest::Awake { since } = self.rest else { return None };
-        config.rest_after.map(|limit| since + limit)
+        config.rest_after.map(|limit| since + limit.max(LEAST))
     }
 
     /// Traffic.
@@ -55,7 +58,7 @@ impl Entry {
             Op::Cancelling if !self.watched => Ok(()),
             _ => {
                 // What waits for the application, or for the peer to read, stays; it is looked at again later.
-                let given = ring.slab().give_back(self.slot);
+                let given = self.conn.as_mut().is_some_and(|conn| conn.backend_mut().give_back());
                 self.rest = if given { Rest::Resting } else { Rest::Awake { since: Instant::now() } };
                 Ok(())
             }

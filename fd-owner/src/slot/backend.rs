@@ -62,6 +62,11 @@ impl FdBackend {
         whole
     }
 
+    /// Gives the slot's memory back to the system. False if something waits in it, or an operation has some of it.
+    pub(crate) fn give_back(&mut self) -> bool {
+        self.slab.give_back(self.slot, &mut self.lease)
+    }
+
     /// Where the bytes of both directions lie, if the kernel has none of them.
     fn whole(&self) -> Option<(Inbox, Outbox)> {
         let state = self.slab.state(self.slot);

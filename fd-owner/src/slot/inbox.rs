@@ -48,6 +48,11 @@ impl Inbox {
         self.high_water
     }
 
+    /// The first `n` bytes of the grant were written, and will never be received.
+    pub(crate) fn leave_traces(&mut self, n: usize) {
+        self.high_water = self.high_water.max(self.tail + n);
+    }
+
     /// The memory is zero again.
     pub(crate) fn forget_traces(&mut self) {
         self.high_water = 0;

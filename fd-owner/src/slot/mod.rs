@@ -162,16 +162,16 @@ impl Slab {
     }
 
     /// Gives the memory of a slot back to the system, if nothing waits in it and no operation has any of it. False if
-    /// that is not so.
-    pub(crate) fn give_back(&self, slot: u32) -> bool {
+    /// that is not so. The caller has the slot's lease, exclusively.
+    fn give_back(&self, slot: u32, _lease: &mut Lease) -> bool {
         let state = self.state(slot);
         let (inbox, outbox) = (state.inbox.get(), state.outbox.get());
         if !(inbox.is_whole() && inbox.waiting().is_empty() && outbox.is_whole() && outbox.len() == 0) {
             return false;
         }
         let start = slot as usize * self.stride;
-        // SAFETY: R6: the lease's slices borrow the backend, and with it the connection, which the caller has: none is
-        // alive. The kernel has no byte of the slot (R3), and there is none that anybody waits for.
+        // SAFETY: R6: slices borrow the lease, which the caller has: none is alive. The kernel has no byte of the slot (R3),
+        // and there is none that anybody waits for.
         unsafe { self.memory.give_back(&(start..start + self.stride)) };
         update(&state.inbox, Inbox::forget_traces);
         update(&state.outbox, Outbox::forget_traces);
@@ -196,9 +196,13 @@ impl Slab {
         self.state(slot).ended.set(true);
     }
 
-    /// Throws away what waits for an engine that is no more.
+    /// Throws away what waits for an engine that is no more. It stays if the backend is still there, with a connection that
+    /// is not where it belongs: a slice of it may be alive (R2).
     pub(crate) fn discard_input(&self, slot: u32) {
-        update(&self.state(slot).inbox, Inbox::discard);
+        let state = self.state(slot);
+        if !state.backend.get() {
+            update(&state.inbox, Inbox::discard);
+        }
     }
 
     /// What the kernel shall send next, until [`sent`](Self::sent).
@@ -233,6 +237,7 @@ impl Slab {
         let grant = self.grant_input(slot, 0, usize::MAX)?;
         // The kernel has the whole grant only from the operation on.
         let len = address::write(&grant, address);
+        update(&self.state(slot).inbox, |inbox| inbox.leave_traces(len as usize));
         Some((grant, len))
     }
 
@@ -312,6 +317,22 @@ mod tests {
             drop(backend);
             slab.release(slot);
         }
+    }
+
+    #[test]
+    fn r3_no_address_is_left_in_a_slot_that_comes_home() {
+        let slab = slab();
+        let (slot, backend) = slab.lend().unwrap();
+        let _grant = slab.grant_address(slot, &"[ff::1]:443".parse().unwrap()).unwrap();
+        slab.received(slot, 0);
+        drop(backend);
+        slab.release(slot);
+        let (again, mut backend) = slab.lend().unwrap();
+        assert_eq!(again, slot);
+        // As if that much had come.
+        let _grant = slab.grant_input(slot, 0, usize::MAX).unwrap();
+        slab.received(slot, 100);
+        assert_eq!(backend.input(), [0; 100]);
     }
 
     #[test]
