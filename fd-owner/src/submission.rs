@@ -69,6 +69,8 @@ pub(crate) struct Ring {
     slab: Rc<Slab>,
     /// Operations that the kernel has, or will have by the next entry.
     in_flight: usize,
+    /// Send operations taken so far.
+    sends: u64,
     setup: &'static str,
 }
 
@@ -97,7 +99,7 @@ impl Ring {
             builder.setup_clamp().setup_cqsize(completions);
             flags(&mut builder);
             match builder.build(entries) {
-                Ok(uring) => return Ok(Ring { uring, slab, in_flight: 0, setup }),
+                Ok(uring) => return Ok(Ring { uring, slab, in_flight: 0, sends: 0, setup }),
                 Err(error) => last = error,
             }
         }
@@ -107,6 +109,11 @@ impl Ring {
     /// The flags that the ring was made with.
     pub(crate) fn setup(&self) -> &'static str {
         self.setup
+    }
+
+    /// Send operations taken so far.
+    pub(crate) fn sends(&self) -> u64 {
+        self.sends
     }
 
     pub(crate) fn slab(&self) -> &Rc<Slab> {
@@ -154,7 +161,9 @@ impl Ring {
     ) -> Result<(), Full> {
         let hint = if poll_first { POLL_FIRST } else { 0 };
         let send = opcode::Send::new(Fd(fd.as_raw_fd()), grant.pointer(), grant.len());
-        self.push(send.flags(libc::MSG_NOSIGNAL).ioprio(hint).build(), token)
+        self.push(send.flags(libc::MSG_NOSIGNAL).ioprio(hint).build(), token)?;
+        self.sends += 1;
+        Ok(())
     }
 
     /// Waits until `fd` can be read.

@@ -45,7 +45,7 @@ pub enum Role<'a> {
 ///
 /// | kind | methods |
 /// |---|---|
-/// | getters | [`slots`](Self::slots), [`connections`](Self::connections), [`resting`](Self::resting), [`peer_addr`](Self::peer_addr), [`ring_setup`](Self::ring_setup), [`waker`](Self::waker) |
+/// | getters | [`slots`](Self::slots), [`connections`](Self::connections), [`resting`](Self::resting), [`peer_addr`](Self::peer_addr), [`sends`](Self::sends), [`ring_setup`](Self::ring_setup), [`waker`](Self::waker) |
 /// | connections in | [`listen`](Self::listen), [`adopt`](Self::adopt), [`connect`](Self::connect) |
 /// | commands | [`connection`](Self::connection), [`close`](Self::close), [`abort`](Self::abort), [`pause`](Self::pause), [`resume`](Self::resume), [`stop_listening`](Self::stop_listening) |
 /// | work out | [`poll_event`](Self::poll_event), [`plaintext`](Self::plaintext), [`turn`](Self::turn) |
@@ -322,6 +322,12 @@ impl RingDriver {
     /// Connections that have had no traffic for [`Config::rest_after`] and hold no memory of their slot. It looks at each.
     pub fn resting(&self) -> usize {
         self.entries.iter().filter(|entry| entry.stage == Stage::Open && entry.rest == rest::Rest::Resting).count()
+    }
+
+    /// Send operations that the ring has taken so far: one for all that a connection wrote before a turn, unless the socket
+    /// took only a part of it.
+    pub fn sends(&self) -> u64 {
+        self.ring.sends()
     }
 
     /// The flags the ring was made with: the best this kernel knows.

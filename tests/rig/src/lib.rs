@@ -11,4 +11,6 @@ pub mod pair;
 #[cfg(target_os = "linux")]
 pub mod ring;
 pub mod stock;
+#[cfg(target_os = "linux")]
+pub mod talk;
 pub mod wire;
