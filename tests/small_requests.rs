@@ -12,11 +12,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arenatls::Options;
-use arenatls_fd_owner::Config;
 use arenatls_rig::contexts::{self, Terms};
 use arenatls_rig::identity::Authority;
-use arenatls_rig::ring::driver;
-use arenatls_rig::talk::{Conversation, Make, Role, Talker, over_a_ring, over_plain_sockets};
+use arenatls_rig::talk::{Conversation, Make, Role, Talker, has_a_ring, over_a_ring, over_plain_sockets};
 use openssl::ssl::{SslContext, SslOptions, SslVersion};
 
 const LENGTH: usize = 100;
@@ -66,7 +64,7 @@ fn ends(over: Over, speech: Speech, options: Options) -> Make {
 /// Runs `test` for each backend, each way to protect records, and each speech.
 fn for_each(mut test: impl FnMut(&Make, Speech)) {
     let mut backends: Vec<(&str, Over)> = vec![("arena", over_plain_sockets)];
-    if driver(Config::default()).is_some() {
+    if has_a_ring() {
         backends.push(("ring", over_a_ring));
     }
     for (name, over) in backends {

@@ -15,6 +15,8 @@ pub mod measure;
 pub mod moves;
 pub mod payload;
 pub mod report;
+#[cfg(target_os = "linux")]
+pub mod request_response;
 pub mod setting;
 pub mod sheet;
 pub mod wire;

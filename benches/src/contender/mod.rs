@@ -9,7 +9,7 @@ mod bare_evp;
 mod openssl_membio;
 mod openssl_stream;
 mod rustls_buffered;
-mod rustls_config;
+pub(crate) mod rustls_config;
 mod rustls_unbuffered;
 mod wire_only;
 

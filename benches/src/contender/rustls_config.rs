@@ -9,16 +9,16 @@ use rustls::{CipherSuite, ClientConfig, RootCertStore, ServerConfig, SupportedPr
 use crate::setting::{Aead, SERVER_NAME, Setting, Suite, Version};
 
 /// Where rustls takes its cryptography from.
-pub(super) trait Provider {
+pub(crate) trait Provider {
     /// The provider with all its suites.
     fn provider() -> CryptoProvider;
 }
 
 /// The crate `aws-lc-rs`.
-pub(super) struct AwsLcRs;
+pub(crate) struct AwsLcRs;
 
 /// The crate `ring`.
-pub(super) struct Ring;
+pub(crate) struct Ring;
 
 impl Provider for AwsLcRs {
     fn provider() -> CryptoProvider {
@@ -33,7 +33,7 @@ impl Provider for Ring {
 }
 
 /// The client's configuration: it trusts the setting's authority and speaks the setting's suite alone.
-pub(super) fn client<P: Provider>(setting: &Setting<'_>) -> Arc<ClientConfig> {
+pub(crate) fn client<P: Provider>(setting: &Setting<'_>) -> Arc<ClientConfig> {
     let mut roots = RootCertStore::empty();
     roots.add(CertificateDer::from(setting.parties.authority.der())).expect("rustls takes the authority");
     let config = ClientConfig::builder_with_provider(provider::<P>(setting.suite))
@@ -45,7 +45,7 @@ pub(super) fn client<P: Provider>(setting: &Setting<'_>) -> Arc<ClientConfig> {
 }
 
 /// The server's configuration. It sends no tickets: nothing but the measured records crosses the wire.
-pub(super) fn server<P: Provider>(setting: &Setting<'_>) -> Arc<ServerConfig> {
+pub(crate) fn server<P: Provider>(setting: &Setting<'_>) -> Arc<ServerConfig> {
     let chain = setting.parties.server.chain_der();
     let chain = chain.map(|link| CertificateDer::from(link).into_owned());
     let key = PrivateKeyDer::try_from(setting.parties.server.key_der()).expect("the rig's key is PKCS#8").clone_key();
@@ -60,7 +60,7 @@ pub(super) fn server<P: Provider>(setting: &Setting<'_>) -> Arc<ServerConfig> {
 }
 
 /// The name by which clients call the server.
-pub(super) fn server_name() -> ServerName<'static> {
+pub(crate) fn server_name() -> ServerName<'static> {
     ServerName::try_from(SERVER_NAME).expect("the server's name is a DNS name")
 }
 

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 pub use arena::over_plain_sockets;
 pub use conversation::{Conversation, Served};
-pub use ring::over_a_ring;
+pub use ring::{has_a_ring, over_a_ring};
 pub use tcp::{Traffic, Watch, joined};
 
 /// Which end of a connection.

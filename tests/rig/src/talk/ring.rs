@@ -7,7 +7,7 @@ use arenatls_fd_owner::{Config, ConnectionId, DriverEvent, RingDriver, Role as S
 use openssl::ssl::{Ssl, SslContext};
 
 use super::{Role, Talker};
-use crate::ring::WATCHDOG;
+use crate::ring::{WATCHDOG, driver};
 
 /// Memory of an end, inbound and outbound (bytes): a write of several records fits.
 const MEMORY: (usize, usize) = (64 * 1024, 128 * 1024);
@@ -17,7 +17,13 @@ struct Ring {
     id: ConnectionId,
 }
 
-/// An end that owns its socket by io_uring. Ask [`driver`](crate::ring::driver) first whether there is any.
+/// Whether there is io_uring for [`over_a_ring`]; a loud word where there is none.
+#[must_use]
+pub fn has_a_ring() -> bool {
+    driver(Config::default().connections(1)).is_some()
+}
+
+/// An end that owns its socket by io_uring. Ask [`has_a_ring`] first.
 ///
 /// # Panics
 ///

@@ -1,0 +1,104 @@
+//! What was found, as tables.
+
+use super::lane::{Found, STALL};
+use crate::sheet::{Better, Cell, Column, Sheet, Table};
+
+/// What was done.
+const ABOUT: [&str; 3] = [
+    "A client and a server, each in a thread of its own, joined by TCP over loopback; both ends are the same contender. The \
+     client sends a request, waits for the response, and sends the next. `Nagle` is TCP's default: a small segment waits \
+     until the one before is acknowledged, which the receiver may delay by 40 ms. Without it `TCP_NODELAY` is set.",
+    "In TLS 1.0 with CBC, OpenSSL puts an empty record before each record, against an attack on its IVs: `split`. \
+     `not split` has `SSL_OP_DONT_INSERT_EMPTY_FRAGMENTS`. The security level is lowered to 0 for these rows alone; do not \
+     use TLS 1.0.",
+    "`a send a record (control)` is the `openssl` crate over a socket that gives each record to the kernel by itself, which \
+     OpenSSL 3.2 and later do anyhow. It shows that this bench would see it.",
+];
+
+/// What to know.
+const NOTES: [&str; 3] = [
+    "Stalls are requests, after the first, that took 30 ms or more. A busy machine may cause a few anywhere; those of \
+     Nagle's algorithm come with every request.",
+    "Bytes and segments are the receiving kernel's count (`TCP_INFO`); submissions are system calls that send, or send \
+     operations of the ring, for each write of a request or a response.",
+    "In TLS 1.3 with Nagle's algorithm the first request waits for the acknowledgement of the client's last flight, whoever \
+     sends it: see the last column.",
+];
+
+/// A sheet without figures yet.
+pub(super) fn sheet(quick: bool, command: String) -> Sheet {
+    let mut sheet = Sheet::new("request_response", "Small requests, one at a time", quick, None);
+    sheet.command = command;
+    sheet.about = ABOUT.map(String::from).into();
+    sheet.notes = NOTES.map(String::from).into();
+    sheet
+}
+
+/// A table without rows yet, for requests that are described so.
+pub(super) fn table(title: &str, about: &str) -> Table {
+    let columns = vec![
+        Column::plotted("requests", "1/s", Better::More),
+        Column::plain("p50", "µs", Better::Less),
+        Column::plotted("p99", "µs", Better::Less),
+        Column::plain("stalls", "", Better::Less),
+        Column::plain("of requests", "", Better::Neither),
+        Column::plain("submissions a write", "", Better::Less),
+        Column::plain("segments a request", "", Better::Less),
+        Column::plain("on the wire, first", "B", Better::Less),
+        Column::plain("later ones", "", Better::Neither),
+        Column::plain("records by", "", Better::Neither),
+        Column::plain("first request", "ms", Better::Less),
+    ];
+    Table::new(title, about, columns)
+}
+
+/// The cells of a row.
+pub(super) fn cells(found: &Found) -> Vec<Cell> {
+    let mut sorted = found.times.clone();
+    sorted.sort_by(f64::total_cmp);
+    let text = |words: &str| Cell::Text(words.into());
+    vec![
+        Cell::of(&found.rates),
+        Cell::Number(percentile(&sorted, 50)),
+        Cell::Number(percentile(&sorted, 99)),
+        Cell::Number(found.stalls as f64),
+        Cell::Number(sorted.len() as f64),
+        Cell::Number(found.submissions),
+        Cell::Number(found.segments),
+        Cell::Number(found.bytes as f64),
+        text(if found.same { "the same" } else { "differ" }),
+        text(&found.protection),
+        Cell::Number(found.first),
+    ]
+}
+
+/// The least of the values that `percent` of all do not exceed.
+fn percentile(sorted: &[f64], percent: usize) -> f64 {
+    let rank = (sorted.len() * percent).div_ceil(100).max(1);
+    sorted.get(rank - 1).copied().unwrap_or_default()
+}
+
+/// What to say on a terminal of a contender that stalled.
+pub(super) fn remark(found: &Found) -> Option<String> {
+    let (stalls, of) = (found.stalls, found.times.len());
+    (stalls > 0).then(|| format!("{stalls} of {of} requests took {} ms or more", STALL.as_millis()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_are_values_that_were_measured() {
+        let values: Vec<_> = (1..=200).map(f64::from).collect();
+        assert_eq!((percentile(&values, 50), percentile(&values, 99)), (100.0, 198.0));
+        assert_eq!((percentile(&values[..1], 99), percentile(&[], 50)), (1.0, 0.0));
+    }
+
+    #[test]
+    fn a_row_has_a_cell_for_each_column() {
+        let mut table = table("t", "");
+        table.push("g", "arenatls", true, cells(&Found { times: vec![1.0], ..Found::default() }));
+        assert_eq!(table.rows.len(), 1);
+    }
+}
