@@ -13,6 +13,7 @@ pub mod errand;
 pub mod ledger;
 pub mod measure;
 pub mod moves;
+pub mod page;
 pub mod payload;
 pub mod report;
 #[cfg(target_os = "linux")]

@@ -1,0 +1,203 @@
+//! From the data to what is on the page.
+
+use super::benches;
+use super::chart::panels;
+use super::compare::{Comparison, Standing, Verdict, of_ledger, of_sheet, standings, times, verdict};
+use super::document::{Block, Document, Grid, Section};
+use super::gather::{Data, LEDGER};
+use super::{ledger, origin};
+use crate::report::Report;
+use crate::sheet::{Sheet, Table};
+
+/// What the page is, and what its words mean.
+const LEAD: &str = "What the benches of arenatls have found on one machine. Figures are medians, with least and most in \
+                    brackets; bars have them as whiskers, cut where they would crush the bars. Rows are compared only \
+                    within their group, which ran in turns under one setting.";
+const STANDING: &str = "A comparison is one row of arenatls beside one peer's, in one setting, by one of the measures that are \
+                        drawn below. *Times better* is how many times as many a second, or how many times less time or \
+                        memory; within 3 % the two are even. Floors (`bare…`, `wire-only`) and controls are no peers.";
+const ARCHITECTURES: &str = "Four ways to share memory between a TLS library and its caller, by the record that is protected and \
+                             opened. Bytes allocated for an operation are in three columns that are never added up: what Rust's \
+                             global allocator was asked for, what OpenSSL asked its own hook for, and what reached libc from \
+                             anybody, the other two among it. Copies are what `memcpy` and `memmove` moved. Rows in memory and \
+                             over loopback are never in one table.";
+const LEDGER_ABOUT: &str = "One operation is one record from client to server: `write` protects it and hands it on, `read` takes \
+                            and opens it, `both` is the one and then the other. Calls and bytes of the three allocators are for \
+                            each record; `copied` is bytes moved for a byte of payload. The ratios at the end are medians of the \
+                            ratios of each round. `bare-evp` is the AEAD calls alone, `wire-only` the wire alone.";
+
+/// The whole page.
+pub(super) fn document(data: &Data) -> Document {
+    let ledger = data.ledger.as_ref().map(|taken| &taken.what);
+    let mut comparisons: Vec<Comparison> = ledger.map(of_ledger).unwrap_or_default();
+    comparisons.extend(data.sheets.iter().flat_map(|taken| of_sheet(&taken.what)));
+    let mut sections = vec![summary(data, &comparisons), origin::section(data)];
+    if let Some(report) = ledger {
+        sections.insert(1, architectures(report));
+        sections.push(whole_ledger(report, &comparisons));
+    }
+    sections.extend(data.sheets.iter().map(|taken| sheet(&taken.what, &comparisons)));
+    Document { title: "arenatls: what it costs".into(), sections }
+}
+
+fn summary(data: &Data, comparisons: &[Comparison]) -> Section {
+    let mut section = Section::new("Where arenatls stands");
+    section.text(LEAD);
+    if !data.missing.is_empty() {
+        let names: Vec<_> = data.missing.iter().map(|(bench, _)| format!("`{bench}`")).collect();
+        section.text(format!(
+            "Not here: {}. How to get them is told under Machine, versions, commands.",
+            names.join(", ")
+        ));
+    }
+    if data.sheets.iter().any(|taken| taken.what.quick) {
+        section.text("Some of these figures are of rough runs, which show that a bench works and little more.");
+    }
+    if comparisons.is_empty() {
+        section.text("There is nothing yet in which arenatls and a peer could be compared.");
+        return section;
+    }
+    let standings = standings(comparisons);
+    section.blocks.push(Block::List(counts(comparisons)));
+    section.heading("Where a peer is ahead");
+    let behind = behind(&standings);
+    match behind.rows.is_empty() {
+        true => section.text("Nowhere in these data."),
+        false => section.blocks.push(Block::Grid(behind)),
+    }
+    section.heading("Against each peer");
+    section.text(STANDING);
+    section.blocks.push(Block::Grid(against(&standings)));
+    section
+}
+
+/// A line for each thing that was done: how often arenatls is ahead there.
+fn counts(comparisons: &[Comparison]) -> Vec<String> {
+    let together = comparisons.chunk_by(|a, b| a.source == b.source);
+    together
+        .map(|group| {
+            let count = |wanted| group.iter().filter(|comparison| verdict(comparison.ratio) == wanted).count();
+            let (ahead, even, behind) = (count(Verdict::Ahead), count(Verdict::Even), count(Verdict::Behind));
+            format!(
+                "{}: ahead in {ahead} of {} comparisons, even in {even}, behind in {behind}",
+                group[0].source,
+                group.len()
+            )
+        })
+        .collect()
+}
+
+fn behind(standings: &[Standing<'_>]) -> Grid {
+    let mut grid = Grid::new(["where", "arenatls as", "peer", "what", "worst in", "behind in", "times, at worst"], 5);
+    let mut found: Vec<_> = standings.iter().filter(|standing| standing.behind > 0).collect();
+    found.sort_by(|a, b| a.ratios.1.total_cmp(&b.ratios.1));
+    for standing in found {
+        let (first, all) = (standing.first, standing.ahead + standing.even + standing.behind);
+        let mut cells: Vec<String> = [&first.source, &first.ours, &first.peer, &first.metric].map(String::clone).into();
+        cells.extend([standing.worst.into(), format!("{} of {all}", standing.behind), times(standing.ratios.1)]);
+        grid.push(false, cells);
+    }
+    grid
+}
+
+fn against(standings: &[Standing<'_>]) -> Grid {
+    let heads = ["where", "arenatls as", "peer", "what", "ahead", "even", "behind", "times better [range]"];
+    let mut grid = Grid::new(heads, 4);
+    for standing in standings {
+        let (first, (middle, least, most)) = (standing.first, standing.ratios);
+        let mut cells: Vec<String> = [&first.source, &first.ours, &first.peer, &first.metric].map(String::clone).into();
+        cells.extend([standing.ahead, standing.even, standing.behind].map(|count| count.to_string()));
+        cells.push(format!("{} [{}–{}]", times(middle), times(least), times(most)));
+        grid.push(standing.behind == 0, cells);
+    }
+    grid
+}
+
+fn architectures(report: &Report) -> Section {
+    let mut section = Section::new("What an architecture costs");
+    section.text(ARCHITECTURES);
+    for (title, grid) in ledger::architectures(report) {
+        section.heading(title);
+        section.blocks.push(Block::Grid(grid));
+    }
+    section
+}
+
+fn whole_ledger(report: &Report, comparisons: &[Comparison]) -> Section {
+    let mut section = Section::new("The ledger");
+    section.text(LEDGER_ABOUT);
+    for table in ledger::tables(report) {
+        figures(&mut section, table);
+    }
+    for transport in ["memory", "loopback"] {
+        ratios(&mut section, &format!("{LEDGER}: {transport}"), "ops/s", comparisons);
+    }
+    section
+}
+
+fn sheet(sheet: &Sheet, comparisons: &[Comparison]) -> Section {
+    let mut section = Section::new(sheet.title.clone());
+    if sheet.quick {
+        section.text("A rough run: it shows that the bench works and little more.");
+    }
+    sheet.about.iter().for_each(|text| section.text(text.clone()));
+    section.blocks.push(Block::Code(sheet.command.clone()));
+    for table in &sheet.tables {
+        figures(&mut section, table.clone());
+        let source = format!("{}: {}", sheet.bench, table.title);
+        for column in table.columns.iter().filter(|column| column.plot) {
+            ratios(&mut section, &source, &column.name, comparisons);
+        }
+    }
+    if !sheet.notes.is_empty() {
+        section.blocks.push(Block::List(sheet.notes.clone()));
+    }
+    section
+}
+
+/// A table with its drawings.
+fn figures(section: &mut Section, table: Table) {
+    section.heading(table.title.clone());
+    if !table.about.is_empty() {
+        section.text(table.about.clone());
+    }
+    for (index, column) in table.columns.iter().enumerate().filter(|(_, column)| column.plot) {
+        let unit = if column.unit.is_empty() { String::new() } else { format!(" ({})", column.unit) };
+        let good = match column.better {
+            crate::sheet::Better::More => ", more is better",
+            crate::sheet::Better::Less => ", less is better",
+            crate::sheet::Better::Neither => "",
+        };
+        section.blocks.push(Block::Charts(format!("{}{unit}{good}", column.name), panels(&table, index)));
+    }
+    section.blocks.push(Block::Figures(table));
+}
+
+/// How many times better each row of ours is than each peer's, folded.
+fn ratios(section: &mut Section, source: &str, metric: &str, comparisons: &[Comparison]) {
+    let of = |comparison: &&Comparison| comparison.source == source && comparison.metric == metric;
+    let found: Vec<_> = comparisons.iter().filter(of).collect();
+    let mut peers: Vec<&str> = Vec::new();
+    for comparison in &found {
+        if !peers.contains(&comparison.peer.as_str()) {
+            peers.push(&comparison.peer);
+        }
+    }
+    if peers.is_empty() {
+        return;
+    }
+    let heads = ["setting", "arenatls as"].into_iter().chain(peers.iter().copied()).map(String::from).collect();
+    let mut grid = Grid { heads, left: 2, rows: Vec::new() };
+    for row in found.chunk_by(|a, b| (&a.setting, &a.ours) == (&b.setting, &b.ours)) {
+        let with = |peer: &&str| row.iter().find(|comparison| comparison.peer == **peer);
+        let cells = peers.iter().map(|peer| with(peer).map_or("–".into(), |comparison| times(comparison.ratio)));
+        let names = [row[0].setting.clone(), row[0].ours.clone()];
+        grid.push(false, names.into_iter().chain(cells).collect());
+    }
+    section.blocks.push(Block::Folded(format!("{metric}: how many times better than each peer ({source})"), grid));
+}
+
+/// How to get what is missing.
+pub(super) fn advice(bench: &str, why: &str) -> String {
+    format!("{bench}: {why}. `{}`", benches::command(bench, false))
+}
