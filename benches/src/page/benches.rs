@@ -2,6 +2,7 @@
 
 use std::env;
 use std::io;
+use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -42,9 +43,12 @@ pub(super) fn run(benches: &[String], quick: bool) -> Vec<(String, String)> {
         let head = format!("[{}/{}] {bench}", index + 1, benches.len());
         let this = Instant::now();
         let tell = || {
-            let left = left(&expected[index..], this.elapsed().as_secs_f64());
-            let (gone, left) = (clock(begun.elapsed().as_secs_f64()), clock(left));
-            eprintln!("report: {head}: {gone} gone, about {left} left");
+            let (gone, left) = (begun.elapsed().as_secs_f64(), left(&expected[index..], this.elapsed().as_secs_f64()));
+            let left = match left {
+                Ok(left) => format!("about {} left", clock(left)),
+                Err(others) => format!("it takes longer than expected, and the others about {}", clock(others)),
+            };
+            eprintln!("report: {head}: {} gone, {left}", clock(gone));
         };
         match run_one(bench, quick, tell) {
             Ok(status) if status.success() => {}
@@ -58,7 +62,9 @@ pub(super) fn run(benches: &[String], quick: bool) -> Vec<(String, String)> {
 fn run_one(bench: &str, quick: bool, tell: impl Fn()) -> io::Result<ExitStatus> {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
-    command.current_dir(env!("CARGO_MANIFEST_DIR")).args(["bench", "--bench", bench]).arg("--");
+    // From where people run it: another selection of packages would be another build of everything.
+    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    command.current_dir(workspace).args(["bench", "--bench", bench]).arg("--");
     if quick {
         command.arg("--quick");
     }
@@ -85,11 +91,11 @@ fn expected(bench: &str, quick: bool) -> f64 {
     last.map_or(guess, |sheet| sheet.seconds)
 }
 
-/// What is left of benches of which the first has run for so long (seconds).
-fn left(expected: &[f64], running: f64) -> f64 {
+/// What is left of benches of which the first has run for so long (seconds); only of the others, if that should be done.
+fn left(expected: &[f64], running: f64) -> Result<f64, f64> {
     let (first, others) = expected.split_first().map_or((0.0, &[][..]), |(first, others)| (*first, others));
-    // One that takes longer than expected is about to end.
-    (first - running).max(1.0) + others.iter().sum::<f64>()
+    let others: f64 = others.iter().sum();
+    if running < first { Ok(first - running + others) } else { Err(others) }
 }
 
 fn clock(seconds: f64) -> String {
@@ -112,9 +118,9 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_shrinks_and_is_never_nothing() {
-        assert_eq!(left(&[60.0, 30.0], 20.0), 70.0);
-        assert_eq!(left(&[60.0, 30.0], 90.0), 31.0);
+    fn what_is_left_shrinks_until_nobody_knows() {
+        assert_eq!(left(&[60.0, 30.0], 20.0), Ok(70.0));
+        assert_eq!(left(&[60.0, 30.0], 90.0), Err(30.0));
         assert_eq!((clock(0.4), clock(75.0), clock(3601.0)), ("0:00".into(), "1:15".into(), "60:01".into()));
     }
 }

@@ -2,7 +2,9 @@
 
 use super::benches;
 use super::chart::panels;
-use super::compare::{Comparison, Standing, Verdict, of_ledger, of_sheet, standings, times, verdict};
+use std::collections::BTreeSet;
+
+use super::compare::{Comparison, Standing, of_ledger, of_sheet, standings, times};
 use super::document::{Block, Document, Grid, Section};
 use super::gather::{Data, LEDGER};
 use super::{ledger, origin};
@@ -25,6 +27,9 @@ const LEDGER_ABOUT: &str = "One operation is one record from client to server: `
                             and opens it, `both` is the one and then the other. Calls and bytes of the three allocators are for \
                             each record; `copied` is bytes moved for a byte of payload. The ratios at the end are medians of the \
                             ratios of each round. `bare-evp` is the AEAD calls alone, `wire-only` the wire alone.";
+
+/// Peers that are ahead, as many as are shown at once.
+const BEHIND: usize = 15;
 
 /// The whole page.
 pub(super) fn document(data: &Data) -> Document {
@@ -58,57 +63,82 @@ fn summary(data: &Data, comparisons: &[Comparison]) -> Section {
         return section;
     }
     let standings = standings(comparisons);
-    section.blocks.push(Block::List(counts(comparisons)));
+    section.text(STANDING);
+    section.blocks.push(Block::Grid(glance(&standings)));
     section.heading("Where a peer is ahead");
-    let behind = behind(&standings);
+    let mut behind = behind(&standings);
+    let others = behind.rows.split_off(behind.rows.len().min(BEHIND));
     match behind.rows.is_empty() {
         true => section.text("Nowhere in these data."),
-        false => section.blocks.push(Block::Grid(behind)),
+        false => {
+            let rest = Grid { heads: behind.heads.clone(), rows: others, ..behind };
+            section.blocks.push(Block::Grid(behind));
+            if !rest.rows.is_empty() {
+                section
+                    .blocks
+                    .push(Block::Folded(format!("{} more, where it is less far ahead", rest.rows.len()), rest));
+            }
+        }
     }
-    section.heading("Against each peer");
-    section.text(STANDING);
-    section.blocks.push(Block::Grid(against(&standings)));
+    section.blocks.push(Block::Folded("All that was compared, peer by peer".into(), against(&standings)));
     section
 }
 
-/// A line for each thing that was done: how often arenatls is ahead there.
-fn counts(comparisons: &[Comparison]) -> Vec<String> {
-    let together = comparisons.chunk_by(|a, b| a.source == b.source);
-    together
-        .map(|group| {
-            let count = |wanted| group.iter().filter(|comparison| verdict(comparison.ratio) == wanted).count();
-            let (ahead, even, behind) = (count(Verdict::Ahead), count(Verdict::Even), count(Verdict::Behind));
-            format!(
-                "{}: ahead in {ahead} of {} comparisons, even in {even}, behind in {behind}",
-                group[0].source,
-                group.len()
-            )
-        })
-        .collect()
+/// For each row of arenatls and each measure: how it stands beside all peers, and beside the one that is the hardest.
+fn glance(standings: &[Standing<'_>]) -> Grid {
+    let heads =
+        ["where", "what", "arenatls as", "ahead", "even", "behind", "hardest peer", "times better than it [range]"];
+    let mut grid = Grid::new(heads, 3).grouped();
+    let key = |standing: &Standing<'_>| {
+        let Comparison { source, metric, ours, .. } = standing.first;
+        (source.clone(), metric.clone(), ours.clone())
+    };
+    let mut keys: Vec<_> = standings.iter().map(key).collect();
+    let mut seen = BTreeSet::new();
+    keys.retain(|key| seen.insert(key.clone()));
+    for wanted in keys {
+        let these: Vec<_> = standings.iter().filter(|standing| key(standing) == wanted).collect();
+        let Some(hardest) = these.iter().min_by(|a, b| a.ratios.0.total_cmp(&b.ratios.0)) else { continue };
+        let sum =
+            |count: fn(&Standing<'_>) -> usize| these.iter().map(|standing| count(standing)).sum::<usize>().to_string();
+        let (source, metric, ours) = wanted;
+        let counts = [sum(|s| s.ahead), sum(|s| s.even), sum(|s| s.behind)];
+        let beside = [hardest.first.peer.clone(), ranged(hardest)];
+        grid.push(false, [source, metric, ours].into_iter().chain(counts).chain(beside).collect());
+    }
+    grid
 }
 
+fn ranged(standing: &Standing<'_>) -> String {
+    let (middle, least, most) = standing.ratios;
+    match standing.ahead + standing.even + standing.behind {
+        1 => times(middle),
+        _ => format!("{} [{}–{}]", times(middle), times(least), times(most)),
+    }
+}
+
+/// Who is ahead of us in anything, and how far; the farthest first.
 fn behind(standings: &[Standing<'_>]) -> Grid {
-    let mut grid = Grid::new(["where", "arenatls as", "peer", "what", "worst in", "behind in", "times, at worst"], 5);
+    let heads = ["where", "what", "peer", "arenatls as", "worst in", "behind in", "times better [range]"];
+    let mut grid = Grid::new(heads, 5);
     let mut found: Vec<_> = standings.iter().filter(|standing| standing.behind > 0).collect();
-    found.sort_by(|a, b| a.ratios.1.total_cmp(&b.ratios.1));
+    found.sort_by(|a, b| a.ratios.0.total_cmp(&b.ratios.0));
     for standing in found {
-        let (first, all) = (standing.first, standing.ahead + standing.even + standing.behind);
-        let mut cells: Vec<String> = [&first.source, &first.ours, &first.peer, &first.metric].map(String::clone).into();
-        cells.extend([standing.worst.into(), format!("{} of {all}", standing.behind), times(standing.ratios.1)]);
-        grid.push(false, cells);
+        let (Comparison { source, metric, peer, ours, .. }, worst) = (standing.first, standing.worst);
+        let of = format!("{} of {}", standing.behind, standing.ahead + standing.even + standing.behind);
+        grid.push(false, [source, metric, peer, ours, worst, &of, &ranged(standing)].map(String::from).into());
     }
     grid
 }
 
 fn against(standings: &[Standing<'_>]) -> Grid {
-    let heads = ["where", "arenatls as", "peer", "what", "ahead", "even", "behind", "times better [range]"];
-    let mut grid = Grid::new(heads, 4);
+    let heads = ["where", "what", "arenatls as", "peer", "ahead", "even", "behind", "times better [range]"];
+    let mut grid = Grid::new(heads, 4).grouped();
     for standing in standings {
-        let (first, (middle, least, most)) = (standing.first, standing.ratios);
-        let mut cells: Vec<String> = [&first.source, &first.ours, &first.peer, &first.metric].map(String::clone).into();
-        cells.extend([standing.ahead, standing.even, standing.behind].map(|count| count.to_string()));
-        cells.push(format!("{} [{}–{}]", times(middle), times(least), times(most)));
-        grid.push(standing.behind == 0, cells);
+        let Comparison { source, metric, ours, peer, .. } = standing.first;
+        let counts = [standing.ahead, standing.even, standing.behind].map(|count| count.to_string());
+        let names = [source, metric, ours, peer].map(String::clone);
+        grid.push(false, names.into_iter().chain(counts).chain([ranged(standing)]).collect());
     }
     grid
 }
@@ -187,7 +217,7 @@ fn ratios(section: &mut Section, source: &str, metric: &str, comparisons: &[Comp
         return;
     }
     let heads = ["setting", "arenatls as"].into_iter().chain(peers.iter().copied()).map(String::from).collect();
-    let mut grid = Grid { heads, left: 2, rows: Vec::new() };
+    let mut grid = Grid { heads, left: 2, grouped: true, rows: Vec::new() };
     for row in found.chunk_by(|a, b| (&a.setting, &a.ours) == (&b.setting, &b.ours)) {
         let with = |peer: &&str| row.iter().find(|comparison| comparison.peer == **peer);
         let cells = peers.iter().map(|peer| with(peer).map_or("–".into(), |comparison| times(comparison.ratio)));

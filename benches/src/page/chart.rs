@@ -49,17 +49,17 @@ pub(super) fn panels(table: &Table, column: usize) -> Vec<Panel> {
         let name =
             |row: &Row| if row.group.is_empty() { row.name.clone() } else { format!("{}: {}", row.group, row.name) };
         let bars = table.rows.iter().zip(cells(&table.rows)).map(|(row, cell)| bar(name(row), row, cell)).collect();
-        let scale = scale(&cells(&table.rows));
+        let scale = scale(&table.rows, column);
         return vec![Panel { title: String::new(), unit, bars, scale }];
     }
-    let longest = |rows: &&[Row]| cells(rows).iter().filter_map(Cell::middle).fold(0.0, f64::max);
+    let longest = |rows: &&[Row]| scale(rows, column).high();
     let (least, most) = groups.iter().map(longest).fold((f64::INFINITY, 0.0_f64), |(a, b), x| (a.min(x), b.max(x)));
-    let common = (most <= least * ALIKE).then(|| scale(&cells(&table.rows)));
+    let common = (most <= least * ALIKE).then(|| scale(&table.rows, column));
     let panel = |rows: &[Row]| Panel {
         title: rows.first().map(|row| row.group.clone()).unwrap_or_default(),
         unit: unit.clone(),
         bars: rows.iter().zip(cells(rows)).map(|(row, cell)| bar(row.name.clone(), row, cell)).collect(),
-        scale: common.unwrap_or_else(|| scale(&cells(rows))),
+        scale: common.unwrap_or_else(|| scale(rows, column)),
     };
     groups.into_iter().map(panel).collect()
 }
@@ -73,12 +73,18 @@ fn bar(name: String, row: &Row, cell: Cell) -> Bar {
     Bar { name, kind, cell }
 }
 
-fn scale(cells: &[Cell]) -> Scale {
-    let longest = cells.iter().filter_map(Cell::middle).fold(0.0, f64::max);
-    let ends = cells.iter().flat_map(|cell| match cell {
-        Cell::Range { median, least, most } => vec![*median, *least, most.min(longest * STRETCH)],
+/// An axis for the bars of `rows`. Floors stretch it no more than whiskers do: theirs may be many times as long.
+fn scale(rows: &[Row], column: usize) -> Scale {
+    let cells =
+        |floors| rows.iter().filter(move |row| is_floor(&row.name) == floors).filter_map(|row| row.cells.get(column));
+    let middles = |floors| cells(floors).filter_map(Cell::middle);
+    let longest = middles(false).fold(0.0, f64::max);
+    let most = if longest > 0.0 { longest * STRETCH } else { f64::INFINITY };
+    let ends = cells(false).flat_map(|cell| match cell {
+        Cell::Range { median, least, most: end } => vec![*median, *least, end.min(most)],
         other => other.middle().into_iter().collect(),
     });
+    let ends = ends.chain(middles(true).filter(|middle| *middle <= most));
     Scale::over(ends, WIDTH - 2.0 * MARGIN)
 }
 
@@ -124,6 +130,10 @@ impl Panel {
             // So thin that it is nothing, it would look as if it had been left out.
             let (x, width, y) = (zero.min(at), (zero - at).abs().max(1.0), top + 17.0);
             line(svg, &format!("<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{BAR}\" rx=\"1.5\"/>"));
+            if !self.scale.holds(middle) {
+                // It goes on.
+                line(svg, &format!("<path class=\"cut\" d=\"M{:.1} {:.1}l-4 14m-4 0l4 -14\"/>", at - 4.0, y - 2.0));
+            }
         }
         if let Cell::Range { least, most, .. } = bar.cell {
             self.whisker(svg, (least, most), top + 17.0 + BAR / 2.0);
@@ -137,7 +147,7 @@ impl Panel {
         for end in [least, most].into_iter().filter(|end| self.scale.holds(*end)) {
             let _ = write!(path, "M{:.1} {:.1}v6", self.place(end), y - 3.0);
         }
-        line(svg, &format!("<path class=\"whisker\" d=\"{path}\"/>"));
+        line(svg, &format!("<path class=\"halo\" d=\"{path}\"/><path class=\"whisker\" d=\"{path}\"/>"));
     }
 }
 
@@ -218,7 +228,8 @@ mod tests {
         let panel = &panels(&table(&rows), 0)[0];
         assert!(panel.scale.holds(13.0) && !panel.scale.holds(14.0));
         let svg = panel.svg();
-        assert_eq!(svg.matches("v6").count(), 3, "{svg}");
+        // Two ends of the one and one of the other, and the same for what keeps them apart from their bars.
+        assert_eq!(svg.matches("v6").count(), 6, "{svg}");
     }
 
     #[test]

@@ -40,11 +40,12 @@ pub(super) enum Block {
     Charts(String, Vec<Panel>),
 }
 
-/// Cells under heads; the first `left` columns are words.
+/// Cells under heads; the first `left` columns are words. Where `grouped`, rows that begin alike belong together.
 #[derive(Debug, Default)]
 pub(super) struct Grid {
     pub(super) heads: Vec<String>,
     pub(super) left: usize,
+    pub(super) grouped: bool,
     pub(super) rows: Vec<Line>,
 }
 
@@ -71,7 +72,12 @@ impl Section {
 
 impl Grid {
     pub(super) fn new<const N: usize>(heads: [&str; N], left: usize) -> Grid {
-        Grid { heads: heads.map(String::from).into(), left, rows: Vec::new() }
+        Grid { heads: heads.map(String::from).into(), left, grouped: false, rows: Vec::new() }
+    }
+
+    /// With rows of the same first cell under one heading.
+    pub(super) fn grouped(self) -> Grid {
+        Grid { grouped: true, ..self }
     }
 
     pub(super) fn push(&mut self, ours: bool, cells: Vec<String>) {

@@ -81,16 +81,25 @@ fn panel(panel: &Panel) -> String {
 }
 
 fn grid(grid: &Grid) -> String {
+    let first = usize::from(grid.grouped);
     let class = |index| if index < grid.left { "" } else { " class=\"n\"" };
     let head = |(index, head): (usize, &String)| format!("<th scope=\"col\"{}>{}</th>", class(index), inline(head));
-    let heads: String = grid.heads.iter().enumerate().map(head).collect();
-    let mut rows = String::new();
+    let heads: String = grid.heads.iter().enumerate().skip(first).map(head).collect();
+    let (mut rows, mut group) = (String::new(), "");
     for line in &grid.rows {
+        if grid.grouped && line.cells[0] != group {
+            group = &line.cells[0];
+            rows += &group_head(group, grid.heads.len() - 1);
+        }
         let cell = |(index, cell): (usize, &String)| format!("<td{}>{}</td>", class(index), inline(cell));
-        let cells: String = line.cells.iter().enumerate().map(cell).collect();
+        let cells: String = line.cells.iter().enumerate().skip(first).map(cell).collect();
         rows += &format!("<tr{}>{cells}</tr>\n", if line.ours { " class=\"ours\"" } else { "" });
     }
     scrolled(&format!("<thead><tr>{heads}</tr></thead>\n<tbody>\n{rows}</tbody>\n"))
+}
+
+fn group_head(name: &str, width: usize) -> String {
+    format!("<tr class=\"group\"><th scope=\"rowgroup\" colspan=\"{width}\">{}</th></tr>\n", inline(name))
 }
 
 /// A wide table scrolls by itself, not the page.
@@ -101,13 +110,11 @@ fn scrolled(inside: &str) -> String {
 fn figures(table: &Table) -> String {
     let heads: String =
         heads(table).iter().map(|head| format!("<th scope=\"col\" class=\"n\">{}</th>", inline(head))).collect();
-    let width = table.columns.len() + 1;
     let mut inside = format!("<thead><tr><th></th>{heads}</tr></thead>\n");
     for group in table.rows.chunk_by(|a, b| a.group == b.group) {
         inside += "<tbody>\n";
         if !group[0].group.is_empty() {
-            let name = inline(&group[0].group);
-            inside += &format!("<tr class=\"group\"><th scope=\"rowgroup\" colspan=\"{width}\">{name}</th></tr>\n");
+            inside += &group_head(&group[0].group, table.columns.len() + 1);
         }
         for row in group {
             let cells: String = row.cells.iter().map(cell).collect();

@@ -67,7 +67,7 @@ fn architecture(report: &Report, transport: &str) -> Option<(String, Grid)> {
         "copied B/op",
         "copied per byte",
     ];
-    let mut grid = Grid::new(heads, 2);
+    let mut grid = Grid::new(heads, 2).grouped();
     for row in chosen {
         let allocated = |bytes: f64, calls: f64| match calls {
             0.0 => "0".into(),

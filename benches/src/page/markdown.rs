@@ -33,7 +33,7 @@ fn block(block: &Block) -> String {
 
 fn figures(table: &Table) -> String {
     let heads = ["".into(), "".into()].into_iter().chain(heads(table)).collect();
-    let mut found = Grid { heads, left: 2, rows: Vec::new() };
+    let mut found = Grid { heads, left: 2, grouped: true, rows: Vec::new() };
     for row in &table.rows {
         let cells = row.cells.iter().map(ToString::to_string);
         found.push(row.ours, [row.group.clone(), row.name.clone()].into_iter().chain(cells).collect());

@@ -63,7 +63,7 @@ fn linked(versions: &Versions) -> String {
 }
 
 fn commands(origins: &[Origin<'_>]) -> Grid {
-    let mut grid = Grid::new(["bench", "command", "taken", "pinned to core", "load before", "took (s)"], 3);
+    let mut grid = Grid::new(["bench", "command", "taken", "pinned to core", "load before", "took (s)"], 2);
     for origin in origins {
         let optional = |value: Option<String>| value.unwrap_or("–".into());
         grid.push(

@@ -22,6 +22,11 @@ impl Scale {
         (value.clamp(self.low, self.high) - self.low) / (self.high - self.low) * self.width
     }
 
+    /// The number at the upper end.
+    pub(super) fn high(&self) -> f64 {
+        self.high
+    }
+
     /// Whether `value` is on the axis.
     pub(super) fn holds(&self, value: f64) -> bool {
         (self.low..=self.high).contains(&value)

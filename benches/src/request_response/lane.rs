@@ -17,7 +17,7 @@ pub(super) struct Lane {
     name: &'static str,
     ours: bool,
     conversation: Conversation,
-    asked: u64,
+    looked_at: u64,
     found: Found,
     /// Requests a round.
     share: usize,
@@ -32,12 +32,15 @@ pub(super) struct Found {
     pub(super) protection: String,
     /// The first request (milliseconds).
     pub(super) first: f64,
-    /// The others (microseconds).
-    pub(super) times: Vec<f64>,
+    /// How many others were timed.
+    pub(super) asked: u64,
     /// Requests a second in each round.
     pub(super) rates: Vec<f64>,
+    /// What half of each round's requests took at most (microseconds), and what 99 of 100 did.
+    pub(super) halves: Vec<f64>,
+    pub(super) nearly_all: Vec<f64>,
     /// How many took as long as a delayed acknowledgement.
-    pub(super) stalls: usize,
+    pub(super) stalls: u64,
     /// Submissions for a write, requests and responses.
     pub(super) submissions: f64,
     /// Segments for a request.
@@ -68,23 +71,26 @@ impl Lane {
         }
         let protection = conversation.protection();
         let found = Found { protection, first, bytes, same, ..Found::default() };
-        Lane { name: contender.name, ours: contender.ours, conversation, asked, found, share, limit }
+        Lane { name: contender.name, ours: contender.ours, conversation, looked_at: asked, found, share, limit }
     }
 
     /// Sends as many requests as a round has.
     pub(super) fn round(&mut self) {
-        let (begun, before) = (Instant::now(), self.found.times.len());
+        let mut times = Vec::with_capacity(self.share);
+        let begun = Instant::now();
         for _ in 0..self.share {
             let took = self.conversation.ask();
-            self.found.times.push(took.as_secs_f64() * 1e6);
-            self.found.stalls += usize::from(took >= STALL);
+            times.push(took.as_secs_f64() * 1e6);
+            self.found.stalls += u64::from(took >= STALL);
             if begun.elapsed() > self.limit {
                 break;
             }
         }
-        let asked = self.found.times.len() - before;
-        self.asked += asked as u64;
-        self.found.rates.push(asked as f64 / begun.elapsed().as_secs_f64());
+        self.found.rates.push(times.len() as f64 / begun.elapsed().as_secs_f64());
+        times.sort_by(f64::total_cmp);
+        self.found.halves.push(percentile(&times, 50));
+        self.found.nearly_all.push(percentile(&times, 99));
+        self.found.asked += times.len() as u64;
     }
 
     /// Ends it and sums up.
@@ -93,7 +99,8 @@ impl Lane {
     ///
     /// If arenatls submitted a write in pieces, or an identical request became longer or shorter.
     pub(super) fn end(self) -> (&'static str, bool, Found) {
-        let Lane { name, ours, conversation, asked, mut found, .. } = self;
+        let Lane { name, ours, conversation, looked_at, mut found, .. } = self;
+        let asked = looked_at + found.asked;
         let (traffic, requests) = (conversation.traffic(), conversation.submissions());
         let served = conversation.end();
         found.same &= traffic.bytes == asked * found.bytes;
@@ -108,5 +115,23 @@ impl Lane {
             );
         }
         (name, ours, found)
+    }
+}
+
+/// The least of the values that `percent` of all do not exceed.
+fn percentile(sorted: &[f64], percent: usize) -> f64 {
+    let rank = (sorted.len() * percent).div_ceil(100).max(1);
+    sorted.get(rank - 1).copied().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_are_values_that_were_measured() {
+        let values: Vec<_> = (1..=200).map(f64::from).collect();
+        assert_eq!((percentile(&values, 50), percentile(&values, 99)), (100.0, 198.0));
+        assert_eq!((percentile(&values[..1], 99), percentile(&[], 50)), (1.0, 0.0));
     }
 }

@@ -16,7 +16,8 @@ const ABOUT: [&str; 3] = [
 ];
 
 /// What to know.
-const NOTES: [&str; 3] = [
+const NOTES: [&str; 4] = [
+    "p50 and p99 are medians of the rounds', too: what half of a round's requests, and 99 of 100, took at most.",
     "Stalls are requests, after the first, that took 30 ms or more. A busy machine may cause a few anywhere; those of \
      Nagle's algorithm come with every request.",
     "Bytes and segments are the receiving kernel's count (`TCP_INFO`); submissions are system calls that send, or send \
@@ -54,15 +55,13 @@ pub(super) fn table(title: &str, about: &str) -> Table {
 
 /// The cells of a row.
 pub(super) fn cells(found: &Found) -> Vec<Cell> {
-    let mut sorted = found.times.clone();
-    sorted.sort_by(f64::total_cmp);
     let text = |words: &str| Cell::Text(words.into());
     vec![
         Cell::of(&found.rates),
-        Cell::Number(percentile(&sorted, 50)),
-        Cell::Number(percentile(&sorted, 99)),
+        Cell::of(&found.halves),
+        Cell::of(&found.nearly_all),
         Cell::Number(found.stalls as f64),
-        Cell::Number(sorted.len() as f64),
+        Cell::Number(found.asked as f64),
         Cell::Number(found.submissions),
         Cell::Number(found.segments),
         Cell::Number(found.bytes as f64),
@@ -72,15 +71,9 @@ pub(super) fn cells(found: &Found) -> Vec<Cell> {
     ]
 }
 
-/// The least of the values that `percent` of all do not exceed.
-fn percentile(sorted: &[f64], percent: usize) -> f64 {
-    let rank = (sorted.len() * percent).div_ceil(100).max(1);
-    sorted.get(rank - 1).copied().unwrap_or_default()
-}
-
 /// What to say on a terminal of a contender that stalled.
 pub(super) fn remark(found: &Found) -> Option<String> {
-    let (stalls, of) = (found.stalls, found.times.len());
+    let (stalls, of) = (found.stalls, found.asked);
     (stalls > 0).then(|| format!("{stalls} of {of} requests took {} ms or more", STALL.as_millis()))
 }
 
@@ -89,16 +82,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn percentiles_are_values_that_were_measured() {
-        let values: Vec<_> = (1..=200).map(f64::from).collect();
-        assert_eq!((percentile(&values, 50), percentile(&values, 99)), (100.0, 198.0));
-        assert_eq!((percentile(&values[..1], 99), percentile(&[], 50)), (1.0, 0.0));
-    }
-
-    #[test]
     fn a_row_has_a_cell_for_each_column() {
         let mut table = table("t", "");
-        table.push("g", "arenatls", true, cells(&Found { times: vec![1.0], ..Found::default() }));
+        table.push("g", "arenatls", true, cells(&Found::default()));
         assert_eq!(table.rows.len(), 1);
     }
 }
