@@ -1,6 +1,7 @@
 //! The other benches: which there are, and running them one after the other.
 
 use std::env;
+use std::ffi::OsStr;
 use std::io;
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
@@ -68,6 +69,10 @@ fn run_one(bench: &str, quick: bool, tell: impl Fn()) -> io::Result<ExitStatus> 
     if quick {
         command.arg("--quick");
     }
+    // What cargo told us of ourselves is not for others: some build scripts begin anew when it changes.
+    for (name, _) in env::vars_os().filter(|(name, _)| is_about_us(name)) {
+        command.env_remove(name);
+    }
     // What it says on its standard output is in the data too.
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn()?;
     tell();
@@ -82,6 +87,11 @@ fn run_one(bench: &str, quick: bool, tell: impl Fn()) -> io::Result<ExitStatus> 
             tell();
         }
     }
+}
+
+fn is_about_us(name: &OsStr) -> bool {
+    let begins = ["CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_BIN_", "CARGO_CRATE_"];
+    name.to_str().is_some_and(|name| begins.iter().any(|begin| name.starts_with(begin)))
 }
 
 /// What a bench is likely to take (seconds): what it took last time, in the same mode.
@@ -115,6 +125,12 @@ mod tests {
         }
         assert!(!all.iter().any(|name| WITHOUT_DATA.contains(&name.as_str())), "{all:?}");
         assert_eq!(command("ledger", true), "cargo bench --bench ledger -- --quick");
+    }
+
+    #[test]
+    fn a_bench_is_not_told_of_this_one() {
+        assert!(is_about_us("CARGO_PKG_NAME".as_ref()) && is_about_us("CARGO_MANIFEST_DIR".as_ref()));
+        assert!(!is_about_us("CARGO_HOME".as_ref()) && !is_about_us("CARGO_TARGET_DIR".as_ref()));
     }
 
     #[test]
