@@ -146,9 +146,10 @@ fn against(standings: &[Standing<'_>]) -> Grid {
 fn architectures(report: &Report) -> Section {
     let mut section = Section::new("What an architecture costs");
     section.text(ARCHITECTURES);
-    for (title, grid) in ledger::architectures(report) {
-        section.heading(title);
-        section.blocks.push(Block::Grid(grid));
+    for found in ledger::architectures(report) {
+        section.heading(found.title);
+        section.blocks.push(Block::Grid(found.grid));
+        drawings(&mut section, &found.table);
     }
     section
 }
@@ -159,7 +160,8 @@ fn whole_ledger(report: &Report, comparisons: &[Comparison]) -> Section {
     for table in ledger::tables(report) {
         figures(&mut section, table);
     }
-    for transport in ["memory", "loopback"] {
+    let transports: BTreeSet<_> = report.rows.iter().map(|row| &row.transport).collect();
+    for transport in transports {
         ratios(&mut section, &format!("{LEDGER}: {transport}"), "ops/s", comparisons);
     }
     section
@@ -191,6 +193,12 @@ fn figures(section: &mut Section, table: Table) {
     if !table.about.is_empty() {
         section.text(table.about.clone());
     }
+    drawings(section, &table);
+    section.blocks.push(Block::Figures(table));
+}
+
+/// A drawing of each column that is to be drawn.
+fn drawings(section: &mut Section, table: &Table) {
     for (index, column) in table.columns.iter().enumerate().filter(|(_, column)| column.plot) {
         let unit = if column.unit.is_empty() { String::new() } else { format!(" ({})", column.unit) };
         let good = match column.better {
@@ -198,9 +206,8 @@ fn figures(section: &mut Section, table: Table) {
             crate::sheet::Better::Less => ", less is better",
             crate::sheet::Better::Neither => "",
         };
-        section.blocks.push(Block::Charts(format!("{}{unit}{good}", column.name), panels(&table, index)));
+        section.blocks.push(Block::Charts(format!("{}{unit}{good}", column.name), panels(table, index)));
     }
-    section.blocks.push(Block::Figures(table));
 }
 
 /// How many times better each row of ours is than each peer's, folded.

@@ -42,20 +42,30 @@ impl Boundary {
     }
 }
 
-/// A table of what each architecture costs, with what it was taken of, for every transport.
-pub(super) fn architectures(report: &Report) -> Vec<(String, Grid)> {
+/// What each architecture costs, over one transport.
+pub(super) struct Architectures {
+    /// Over which, and what it was taken of.
+    pub(super) title: String,
+    /// A row for each contender.
+    pub(super) grid: Grid,
+    /// The same rows as in the ledger, to be drawn.
+    pub(super) table: Table,
+}
+
+/// What each architecture costs, for every transport.
+pub(super) fn architectures(report: &Report) -> Vec<Architectures> {
     // In memory first.
     let transports: BTreeSet<_> = report.rows.iter().map(|row| (row.transport != "memory", &row.transport)).collect();
     transports.into_iter().filter_map(|(_, transport)| architecture(report, transport)).collect()
 }
 
-fn architecture(report: &Report, transport: &str) -> Option<(String, Grid)> {
+fn architecture(report: &Report, transport: &str) -> Option<Architectures> {
     let rows: Vec<&Row> = report.rows.iter().filter(|row| row.transport == transport).collect();
     let strange = |row: &Row| (row.payload != TYPICAL.0, row.direction != TYPICAL.1);
     // The first of the most typical.
     let first = rows.iter().min_by_key(|row| strange(row))?;
     let mut chosen: Vec<_> =
-        rows.iter().filter(|row| group(row) == group(first) && row.contender != "wire-only").collect();
+        rows.iter().copied().filter(|row| group(row) == group(first) && row.contender != "wire-only").collect();
     chosen.sort_by_key(|row| Boundary::of(row));
     let heads = [
         "memory boundary",
@@ -68,27 +78,29 @@ fn architecture(report: &Report, transport: &str) -> Option<(String, Grid)> {
         "copied per byte",
     ];
     let mut grid = Grid::new(heads, 2).grouped();
-    for row in chosen {
-        let allocated = |bytes: f64, calls: f64| match calls {
-            0.0 => "0".into(),
-            calls => format!("{} ({})", figures(bytes), figures(calls)),
-        };
-        grid.push(
-            row.backend != "own",
-            vec![
-                Boundary::of(row).name().into(),
-                name(row),
-                rate(row).to_string(),
-                allocated(row.rust_bytes, row.rust_allocs),
-                allocated(row.openssl_bytes, row.openssl_allocs),
-                allocated(row.libc_bytes, row.libc_allocs),
-                figures(row.copied_per_byte * row.payload as f64),
-                figures(row.copied_per_byte),
-            ],
-        );
+    for row in &chosen {
+        grid.push(row.backend != "own", costs(row));
     }
-    let where_ = place(transport);
-    Some((format!("{where_}: {}, {} B, {}", speech(first), first.payload, first.direction), grid))
+    let title = format!("{}: {}, {} B, {}", place(transport), speech(first), first.payload, first.direction);
+    Some(Architectures { title, grid, table: table(&chosen) })
+}
+
+/// The cells of a contender's row.
+fn costs(row: &Row) -> Vec<String> {
+    let allocated = |bytes: f64, calls: f64| match calls {
+        0.0 => "0".into(),
+        calls => format!("{} ({})", figures(bytes), figures(calls)),
+    };
+    vec![
+        Boundary::of(row).name().into(),
+        name(row),
+        rate(row).to_string(),
+        allocated(row.rust_bytes, row.rust_allocs),
+        allocated(row.openssl_bytes, row.openssl_allocs),
+        allocated(row.libc_bytes, row.libc_allocs),
+        figures(row.copied_per_byte * row.payload as f64),
+        figures(row.copied_per_byte),
+    ]
 }
 
 fn place(transport: &str) -> String {
@@ -171,7 +183,7 @@ mod tests {
     #[test]
     fn memory_and_loopback_are_told_apart() {
         let report = sample::ledger();
-        let titles: Vec<_> = architectures(&report).into_iter().map(|(title, _)| title).collect();
+        let titles: Vec<_> = architectures(&report).into_iter().map(|found| found.title).collect();
         assert_eq!(titles.len(), 2);
         assert!(titles[0].starts_with("In memory") && titles[1].starts_with("Over loopback"), "{titles:?}");
         assert_eq!(tables(&report).iter().map(|table| table.rows.len()).sum::<usize>(), report.rows.len());
@@ -179,7 +191,7 @@ mod tests {
 
     #[test]
     fn the_architectures_are_in_order() {
-        let (_, grid) = architectures(&sample::ledger()).swap_remove(0);
+        let grid = architectures(&sample::ledger()).swap_remove(0).grid;
         let boundaries: Vec<_> = grid.rows.iter().map(|line| line.cells[0].as_str()).collect();
         assert_eq!(boundaries[..2], ["caller's arena"; 2]);
         assert_eq!(boundaries[2..], ["caller's buffers", "library's heap buffers", "socket-owning"]);
