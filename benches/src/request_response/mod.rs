@@ -16,6 +16,7 @@ use std::{env, io};
 use arenatls_rig::talk::has_a_ring;
 
 use crate::ledger::Mode;
+use crate::measure::pin_to_one_core;
 use crate::setting::Parties;
 use crate::sheet::{Sheet, Table};
 use contenders::contenders;
@@ -62,6 +63,8 @@ pub fn main() -> ExitCode {
 fn take(args: &Args) -> io::Result<()> {
     let begun = Instant::now();
     let mut sheet = tell::sheet(args.mode == Mode::Quick, command(args));
+    // Client and server wait for each other, so that one core is enough; on two it would be chance who wakes whom where.
+    sheet.host.pinned_to = pin_to_one_core();
     let course = Course {
         parties: Parties::new(),
         with_ring: has_a_ring(),

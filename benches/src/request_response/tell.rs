@@ -5,8 +5,8 @@ use crate::sheet::{Better, Cell, Column, Sheet, Table};
 
 /// What was done.
 const ABOUT: [&str; 3] = [
-    "A client and a server, each in a thread of its own, joined by TCP over loopback; both ends are the same contender. The \
-     client sends a request, waits for the response, and sends the next. `Nagle` is TCP's default: a small segment waits \
+    "A client and a server, each in a thread of its own, on one core, joined by TCP over loopback; both ends are the same \
+     contender. The client sends a request, waits for the response, and sends the next. `Nagle` is TCP's default: a small segment waits \
      until the one before is acknowledged, which the receiver may delay by 40 ms. Without it `TCP_NODELAY` is set.",
     "In TLS 1.0 with CBC, OpenSSL puts an empty record before each record, against an attack on its IVs: `split`. \
      `not split` has `SSL_OP_DONT_INSERT_EMPTY_FRAGMENTS`. The security level is lowered to 0 for these rows alone; do not \
