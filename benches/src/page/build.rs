@@ -28,8 +28,8 @@ const LEDGER_ABOUT: &str = "One operation is one record from client to server: `
                             each record; `copied` is bytes moved for a byte of payload. The ratios at the end are medians of the \
                             ratios of each round. `bare-evp` is the AEAD calls alone, `wire-only` the wire alone.";
 
-/// Peers that are ahead, as many as are shown at once.
-const BEHIND: usize = 15;
+/// Peers that are ahead, as many as are shown at once of each measure.
+const BEHIND: usize = 3;
 
 /// The whole page.
 pub(super) fn document(data: &Data) -> Document {
@@ -66,19 +66,15 @@ fn summary(data: &Data, comparisons: &[Comparison]) -> Section {
     section.text(STANDING);
     section.blocks.push(Block::Grid(glance(&standings)));
     section.heading("Where a peer is ahead");
-    let mut behind = behind(&standings);
-    let others = behind.rows.split_off(behind.rows.len().min(BEHIND));
-    match behind.rows.is_empty() {
-        true => section.text("Nowhere in these data."),
-        false => {
-            let rest = Grid { heads: behind.heads.clone(), rows: others, ..behind };
-            section.blocks.push(Block::Grid(behind));
-            if !rest.rows.is_empty() {
-                section
-                    .blocks
-                    .push(Block::Folded(format!("{} more, where it is less far ahead", rest.rows.len()), rest));
-            }
-        }
+    let (farthest, others) = behind(&standings);
+    if farthest.rows.is_empty() {
+        section.text("Nowhere in these data.");
+    } else {
+        section.blocks.push(Block::Grid(farthest));
+    }
+    if !others.rows.is_empty() {
+        let title = format!("{} more, which are less far ahead in the same things", others.rows.len());
+        section.blocks.push(Block::Folded(title, others));
     }
     section.blocks.push(Block::Folded("All that was compared, peer by peer".into(), against(&standings)));
     section
@@ -117,18 +113,23 @@ fn ranged(standing: &Standing<'_>) -> String {
     }
 }
 
-/// Who is ahead of us in anything, and how far; the farthest first.
-fn behind(standings: &[Standing<'_>]) -> Grid {
+/// Who is ahead of us in anything, and how far: those who are the farthest, and the others.
+fn behind(standings: &[Standing<'_>]) -> (Grid, Grid) {
     let heads = ["where", "what", "peer", "arenatls as", "worst in", "behind in", "times better [range]"];
-    let mut grid = Grid::new(heads, 5);
-    let mut found: Vec<_> = standings.iter().filter(|standing| standing.behind > 0).collect();
-    found.sort_by(|a, b| a.ratios.0.total_cmp(&b.ratios.0));
-    for standing in found {
-        let (Comparison { source, metric, peer, ours, .. }, worst) = (standing.first, standing.worst);
-        let of = format!("{} of {}", standing.behind, standing.ahead + standing.even + standing.behind);
-        grid.push(false, [source, metric, peer, ours, worst, &of, &ranged(standing)].map(String::from).into());
+    let (mut farthest, mut others) = (Grid::new(heads, 5).grouped(), Grid::new(heads, 5).grouped());
+    let alike =
+        |a: &Standing<'_>, b: &Standing<'_>| (&a.first.source, &a.first.metric) == (&b.first.source, &b.first.metric);
+    for group in standings.chunk_by(alike) {
+        let mut found: Vec<_> = group.iter().filter(|standing| standing.behind > 0).collect();
+        found.sort_by(|a, b| a.ratios.0.total_cmp(&b.ratios.0));
+        for (index, standing) in found.into_iter().enumerate() {
+            let grid = if index < BEHIND { &mut farthest } else { &mut others };
+            let (Comparison { source, metric, peer, ours, .. }, worst) = (standing.first, standing.worst);
+            let of = format!("{} of {}", standing.behind, standing.ahead + standing.even + standing.behind);
+            grid.push(false, [source, metric, peer, ours, worst, &of, &ranged(standing)].map(String::from).into());
+        }
     }
-    grid
+    (farthest, others)
 }
 
 fn against(standings: &[Standing<'_>]) -> Grid {
