@@ -125,9 +125,9 @@ impl Panel {
         line(svg, &format!("<g class=\"{kind}\"><title>{whole}: {}</title>", escape(&bar.cell.to_string())));
         line(svg, &format!("<text class=\"name\" x=\"{MARGIN}\" y=\"{words:.1}\">{name}</text>"));
         line(svg, &format!("<text class=\"value\" x=\"{end}\" y=\"{words:.1}\">{value}</text>"));
-        if let Some(middle) = bar.cell.middle().filter(|middle| middle.is_finite()) {
+        if let Some(middle) = bar.cell.middle().filter(|middle| middle.is_finite() && *middle != 0.0) {
             let (zero, at) = (self.place(0.0), self.place(middle));
-            // So thin that it is nothing, it would look as if it had been left out.
+            // So thin that it cannot be seen, it would look as if it had been left out.
             let (x, width, y) = (zero.min(at), (zero - at).abs().max(1.0), top + 17.0);
             line(svg, &format!("<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{BAR}\" rx=\"1.5\"/>"));
             if !self.scale.holds(middle) {

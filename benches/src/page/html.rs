@@ -7,7 +7,7 @@ use crate::sheet::{Cell, Table};
 const STYLE: &str = include_str!("style.css");
 
 /// Drawings of one column that are shown at once; the others are folded.
-const DRAWINGS: usize = 9;
+const DRAWINGS: usize = 12;
 
 /// Rows of a table that is not folded.
 const ROWS: usize = 40;
@@ -70,7 +70,7 @@ fn charts(title: &str, panels: &[Panel]) -> String {
     };
     let others = match others.len() {
         0 => String::new(),
-        count => folded(&format!("{count} more settings"), &draw(others)),
+        count => folded(&format!("{count} more"), &draw(others)),
     };
     format!("<figure>\n<figcaption>{}</figcaption>\n{}{others}</figure>\n", inline(title), draw(shown))
 }
