@@ -19,8 +19,11 @@ pub mod loopback;
 pub mod measure;
 pub mod memory;
 pub mod moves;
+pub mod page;
 pub mod payload;
 pub mod report;
+#[cfg(target_os = "linux")]
+pub mod request_response;
 pub mod run;
 mod s2n;
 pub mod setting;

@@ -69,6 +69,8 @@ pub(crate) struct Ring {
     slab: Rc<Slab>,
     /// Operations that the kernel has, or will have by the next entry.
     in_flight: usize,
+    /// Send operations taken so far.
+    sends: u64,
     setup: &'static str,
 }
 
@@ -97,7 +99,7 @@ impl Ring {
             builder.setup_clamp().setup_cqsize(completions);
             flags(&mut builder);
             match builder.build(entries) {
-                Ok(uring) => return Ok(Ring { uring, slab, in_flight: 0, setup }),
+                Ok(uring) => return Ok(Ring { uring, slab, in_flight: 0, sends: 0, setup }),
                 Err(error) => last = error,
             }
         }
@@ -107,6 +109,11 @@ impl Ring {
     /// The flags that the ring was made with.
     pub(crate) fn setup(&self) -> &'static str {
         self.setup
+    }
+
+    /// Send operations taken so far.
+    pub(crate) fn sends(&self) -> u64 {
+        self.sends
     }
 
     pub(crate) fn slab(&self) -> &Rc<Slab> {
@@ -150,13 +157,17 @@ impl Ring {
     /// the end by a thread that blocks in it.
     pub(crate) fn send(&mut self, fd: BorrowedFd<'_>, grant: &Grant, token: Token) -> Result<(), Full> {
         let send = opcode::Send::new(Fd(fd.as_raw_fd()), grant.pointer(), grant.len());
-        self.push(send.flags(libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT).build(), token)
+        self.push(send.flags(libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT).build(), token)?;
+        self.sends += 1;
+        Ok(())
     }
 
     /// Sends records that the kernel protects; it does not wait, either.
     pub(crate) fn send_message(&mut self, fd: BorrowedFd<'_>, message: &Message, token: Token) -> Result<(), Full> {
         let flags = (libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT).unsigned_abs();
-        self.push(opcode::SendMsg::new(Fd(fd.as_raw_fd()), message.pointer()).flags(flags).build(), token)
+        self.push(opcode::SendMsg::new(Fd(fd.as_raw_fd()), message.pointer()).flags(flags).build(), token)?;
+        self.sends += 1;
+        Ok(())
     }
 
     /// Receives a record that the kernel opens.

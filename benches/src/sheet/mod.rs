@@ -2,6 +2,8 @@
 
 mod text;
 
+pub(crate) use text::figures;
+
 use std::fs;
 use std::io;
 use std::path::PathBuf;

@@ -55,7 +55,7 @@ impl std::fmt::Display for Cell {
 }
 
 /// Three figures or so; a whole number with all its digits, thousands apart.
-fn figures(number: f64) -> String {
+pub(crate) fn figures(number: f64) -> String {
     match number.abs() {
         size if size >= 100.0 => thousands(number),
         size if number.fract() == 0.0 && size < 100.0 => format!("{number:.0}"),

@@ -54,7 +54,7 @@ pub enum Role<'a> {
 ///
 /// | kind | methods |
 /// |---|---|
-/// | getters | [`slots`](Self::slots), [`connections`](Self::connections), [`resting`](Self::resting), [`peer_addr`](Self::peer_addr), [`ring_setup`](Self::ring_setup), [`has_kernel_tls`](Self::has_kernel_tls), [`unsealed_at_end`](Self::unsealed_at_end), [`waker`](Self::waker) |
+/// | getters | [`slots`](Self::slots), [`connections`](Self::connections), [`resting`](Self::resting), [`peer_addr`](Self::peer_addr), [`sends`](Self::sends), [`ring_setup`](Self::ring_setup), [`has_kernel_tls`](Self::has_kernel_tls), [`unsealed_at_end`](Self::unsealed_at_end), [`waker`](Self::waker) |
 /// | connections in | [`listen`](Self::listen), [`adopt`](Self::adopt), [`connect`](Self::connect), [`adopt_connection`](Self::adopt_connection) |
 /// | connections out | [`detach`](Self::detach), [`take_detached`](Self::take_detached) |
 /// | commands | [`connection`](Self::connection), [`writer`](Self::writer), [`close`](Self::close), [`abort`](Self::abort), [`pause`](Self::pause), [`resume`](Self::resume), [`stop_listening`](Self::stop_listening) |
@@ -357,6 +357,12 @@ impl RingDriver {
     /// Whether this kernel has a `tls` layer for what [`Config::kernel_tls`] asks of it; false if nothing was asked.
     pub fn has_kernel_tls(&self) -> bool {
         self.ring.slab().layer().is_some()
+    }
+
+    /// Send operations that the ring has taken so far: one for all that a connection wrote before a turn, unless the socket
+    /// took only a part of it.
+    pub fn sends(&self) -> u64 {
+        self.ring.sends()
     }
 
     /// The flags the ring was made with: the best this kernel knows.

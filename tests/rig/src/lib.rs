@@ -14,4 +14,6 @@ pub mod ring;
 #[cfg(target_os = "linux")]
 pub mod seccomp;
 pub mod stock;
+#[cfg(target_os = "linux")]
+pub mod talk;
 pub mod wire;
