@@ -1,10 +1,10 @@
-//! Blocks of pool memory, lent to connections and taken back: the only `unsafe` of this crate.
+//! Blocks of pool memory, lent to connections and taken back.
 //!
-//! The blocks lie in a bump arena behind a mutex, next to the list of those that are free. A borrow of the arena
+//! The blocks lie in pieces of zeroed memory behind a mutex, next to the list of those that are free. A borrow of a piece
 //! would end with the mutex's guard, while a connection's memory must stay as long as the pool is borrowed; the
 //! list therefore holds the blocks as raw slices. Three facts make that sound, numbered as in `docs/unsafe.md`:
 //!
-//! - **M1** The bump arena of a `Shelf` is never reset and is dropped with the shelf, so memory carved out of it
+//! - **M1** The pieces of a `Shelf` are dropped with the shelf and not before, so memory carved out of them
 //!   is live for as long as the shelf is borrowed.
 //! - **M2** For each carved piece of memory there is at any time either one `Block` or one loan of it, never both
 //!   and never two: `Block` is not `Clone`, a loan consumes it, and a `Block` is made only of memory just carved
@@ -12,8 +12,8 @@
 //!   queues over a loan, never takes one out.
 //! - **M3** A `Block` has its memory to itself (M2), plain bytes without ties to a thread.
 
+use crate::piece::Piece;
 use crate::{Capacities, OutOfMemory, PoolError, Queue};
-use bumpalo::Bump;
 use std::mem;
 use std::num::NonZero;
 use std::ptr::NonNull;
@@ -31,12 +31,16 @@ struct Stock {
     free: Vec<Block>,
     /// Blocks carved so far, idle or lent. `free` has capacity for all of them.
     made: usize,
-    bump: Bump,
+    pieces: Vec<Piece>,
 }
 
+/// Blocks in one piece, at most.
+const BLOCKS: usize = 64;
+
 impl Shelf {
-    pub(crate) fn new(bump: Bump) -> Self {
-        let stock = Stock { free: Vec::new(), made: 0, bump };
+    /// An empty shelf; its first blocks come out of `piece`, if there is one.
+    pub(crate) fn new(piece: Option<Piece>) -> Self {
+        let stock = Stock { free: Vec::new(), made: 0, pieces: piece.into_iter().collect() };
         Self { stock: Mutex::new(stock) }
     }
 
@@ -44,7 +48,7 @@ impl Shelf {
     pub(crate) fn lend(&self, size: Capacities, most: usize) -> Result<Memory<'_>, PoolError> {
         let block = self.stock().take(size, most)?;
         let label = block.label();
-        // SAFETY: the block comes from this shelf's stock, thus out of this shelf's bump arena.
+        // SAFETY: the block comes from this shelf's stock, thus out of a piece of this shelf.
         let (inbound, outbound) = unsafe { block.lend(self) };
         let mut memory = Memory::new(inbound, outbound);
         memory.home = Some(Home { shelf: self, label });
@@ -67,8 +71,8 @@ impl Shelf {
     /// Bytes taken from the global allocator, bookkeeping included.
     pub(crate) fn reserved(&self) -> usize {
         let stock = self.stock();
-        let list = stock.free.capacity() * mem::size_of::<Block>();
-        stock.bump.allocated_bytes_including_metadata() + list
+        let lists = stock.free.capacity() * size_of::<Block>() + stock.pieces.capacity() * size_of::<Piece>();
+        stock.pieces.iter().map(Piece::len).sum::<usize>() + lists
     }
 
     fn stock(&self) -> MutexGuard<'_, Stock> {
@@ -93,9 +97,16 @@ impl Stock {
     fn carve(&mut self, size: Capacities) -> Option<Block> {
         // Ahead of the need, so that giving a block back never allocates.
         self.free.try_reserve(self.made + 1).ok()?;
-        let memory = self.bump.try_alloc_slice_fill_copy(size.total(), 0_u8).ok()?;
-        let (inbound, outbound) = memory.split_at_mut(size.inbound());
-        Some(Block::new(inbound, outbound))
+        let carved = self.pieces.last_mut().and_then(|piece| Block::carve(piece, size));
+        carved.or_else(|| {
+            self.pieces.try_reserve(1).ok()?;
+            // As many as there are, within limits: or at least one.
+            let many = size.total().checked_mul(self.made.clamp(1, BLOCKS)).and_then(Piece::new);
+            let mut piece = many.or_else(|| Piece::new(size.total()))?;
+            let block = Block::carve(&mut piece, size);
+            self.pieces.push(piece);
+            block
+        })
     }
 }
 
@@ -117,6 +128,13 @@ impl Block {
         Self { inbound: NonNull::from(inbound), outbound: NonNull::from(outbound) }
     }
 
+    fn carve(piece: &mut Piece, size: Capacities) -> Option<Self> {
+        if size.total() > piece.left() {
+            return None;
+        }
+        Some(Self { inbound: piece.carve(size.inbound())?, outbound: piece.carve(size.outbound())? })
+    }
+
     /// Where the memory lies: tells one block from every other.
     fn label(&self) -> Label {
         [&self.inbound, &self.outbound].map(|half| half.cast::<u8>().addr())
@@ -126,7 +144,7 @@ impl Block {
     ///
     /// # Safety
     ///
-    /// The block was carved out of the bump arena of `_home`.
+    /// The block was carved out of a piece of `_home`.
     #[expect(clippy::mut_from_ref, reason = "the memory is the block's, not the shelf's")]
     unsafe fn lend<'p>(mut self, _home: &'p Shelf) -> (&'p mut [u8], &'p mut [u8]) {
         // SAFETY: initialised when carved, live as long as `_home` is borrowed (M1), and `self` was the only way
@@ -176,7 +194,7 @@ mod tests {
     use super::*;
 
     fn shelf() -> Shelf {
-        Shelf::new(Bump::new())
+        Shelf::new(None)
     }
 
     fn lend(shelf: &Shelf) -> Memory<'_> {
@@ -184,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn m1_lent_memory_stays_while_the_arena_grows_and_the_shelf_has_moved() {
+    fn m1_lent_memory_stays_while_the_shelf_grows_and_the_shelf_has_moved() {
         let elsewhere = Box::new(shelf());
         drop(lend(&elsewhere));
         let shelf = *elsewhere;

@@ -51,7 +51,7 @@
 //!   within the time until its next use.
 //! - Memory is zeroed when it is released: by the backend what it has used, by the arena what it has handed out.
 //! - A refusal ([`BudgetExceeded`], [`Overrun`] and kin) changes nothing.
-//! - `unsafe` occurs in one private module, which lends the pool's blocks.
+//! - `unsafe` occurs in two private modules: one lends the pool's blocks, one has the zeroed memory they lie in.
 
 #![deny(unsafe_code)]
 
@@ -61,6 +61,8 @@ mod backend;
 mod block;
 mod budget;
 mod capacities;
+#[expect(unsafe_code, reason = "takes zeroed memory from the global allocator")]
+mod piece;
 mod pool;
 mod queue;
 

@@ -1,12 +1,13 @@
 //! Connection memory that is used again and again.
 
 use crate::block::Shelf;
+use crate::piece::Piece;
 use crate::{ArenaBackend, Budget, BudgetExceeded, Capacities, OutOfMemory};
-use bumpalo::Bump;
 
 /// Memory for connections of one size, recycled: the next connection gets what the last one gave back.
 ///
-/// The blocks are carved out of a bump arena, which lives as long as the pool. A connection that starts or ends
+/// The blocks are carved out of large pieces of zeroed memory, which live as long as the pool; a page of them that no
+/// connection has used costs address space only, on systems that hand out memory lazily. A connection that starts or ends
 /// takes a lock for a moment; no other use of its memory does. Once there have been as many connections at a
 /// time as there will be, none of this takes memory from the global allocator.
 ///
@@ -54,13 +55,9 @@ impl ArenaPool {
     /// A pool that grows with the number of connections at a time. Takes no memory yet.
     ///
     /// Each connection gets all of `per_connection`, shared out as [`Capacities::split`] does. The pool takes ever
-    /// larger pieces from the global allocator, up to about twice what the connections need.
+    /// larger pieces from the global allocator, of at most 64 connections.
     pub fn new(per_connection: Budget) -> Self {
-        Self {
-            size: Capacities::split(per_connection.limit()),
-            connections: usize::MAX,
-            shelf: Shelf::new(Bump::new()),
-        }
+        Self { size: Capacities::split(per_connection.limit()), connections: usize::MAX, shelf: Shelf::new(None) }
     }
 
     /// A pool of at most `connections` at a time.
@@ -70,11 +67,8 @@ impl ArenaPool {
     /// [`new`](ArenaPool::new).
     pub fn with_limit(per_connection: Budget, connections: usize) -> Self {
         let size = Capacities::split(per_connection.limit());
-        let all = size
-            .ok()
-            .and_then(|size| size.total().checked_mul(connections))
-            .and_then(|all| Bump::try_with_capacity(all).ok());
-        Self { size, connections, shelf: Shelf::new(all.unwrap_or_default()) }
+        let all = size.ok().and_then(|size| size.total().checked_mul(connections)).and_then(Piece::new);
+        Self { size, connections, shelf: Shelf::new(all) }
     }
 
     /// Memory for one connection; dropping it zeroes what was used and gives it back.

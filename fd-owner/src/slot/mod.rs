@@ -29,6 +29,8 @@ use outbox::Outbox;
 
 /// Slots begin at multiples of this (bytes).
 const PAGE: usize = 4096;
+/// So many slots at home keep their memory for the next connections; others give it back.
+const WARM: usize = 64;
 /// A cache line (bytes), and how many of them the beginnings of slots are spread over.
 const LINE: usize = 64;
 const COLOURS: usize = 61;
@@ -65,6 +67,8 @@ pub(crate) struct Slab {
     memory: Mapping,
     slots: Box<[SlotState]>,
     home: RefCell<Vec<u32>>,
+    /// Slots at home that hold memory.
+    warm: Cell<usize>,
     map: RefCell<OwnershipMap>,
     inbound: usize,
     stride: usize,
@@ -76,6 +80,8 @@ struct SlotState {
     inbox: Cell<Inbox>,
     outbox: Cell<Outbox>,
     ended: Cell<bool>,
+    /// It is at home and holds memory.
+    warm: Cell<bool>,
     /// Who keeps it from going home.
     backend: Cell<bool>,
     driver: Cell<bool>,
@@ -92,6 +98,7 @@ impl Slab {
             inbox: Cell::new(Inbox::new(inbound)),
             outbox: Cell::new(Outbox::new(outbound)),
             ended: Cell::new(false),
+            warm: Cell::new(false),
             backend: Cell::new(false),
             driver: Cell::new(false),
             kernel: [Cell::new(false), Cell::new(false)],
@@ -101,6 +108,7 @@ impl Slab {
             memory: Mapping::new(all)?,
             slots: (0..slots).map(|_| state()).collect(),
             home: RefCell::new(names.rev().collect()),
+            warm: Cell::new(0),
             map: RefCell::new(OwnershipMap::new(slots)),
             inbound,
             stride,
@@ -120,6 +128,9 @@ impl Slab {
         self.map.borrow_mut().lend(slot as usize);
         state.backend.set(true);
         state.driver.set(true);
+        if state.warm.take() {
+            self.warm.set(self.warm.get() - 1);
+        }
         // SAFETY: R1: the slot was at home, where no lease of it is; it goes home only when its backend is gone.
         let lease = unsafe { Lease::new() };
         Some((slot, FdBackend::new(Rc::clone(self), slot, lease)))
@@ -146,19 +157,40 @@ impl Slab {
         if state.backend.get() || state.driver.get() {
             return;
         }
+        self.clean(slot);
         let (inbox, outbox) = (state.inbox.get(), state.outbox.get());
-        let start = self.start(slot);
-        let (inbound, outbound) = (start, start + self.inbound);
-        for used in [inbound..inbound + inbox.high_water(), outbound..outbound + outbox.high_water()] {
-            // SAFETY: R1: the one lease is gone; R3: the driver released the slot, which it does when no operation is left.
-            unsafe { self.memory.wipe(&used) };
-        }
         state.inbox.set(Inbox::new(inbox.capacity()));
         state.outbox.set(Outbox::new(outbox.capacity()));
         state.ended.set(false);
         state.kernel.iter().for_each(|kernel| kernel.set(false));
         self.map.borrow_mut().home(slot as usize);
         self.home.borrow_mut().push(slot);
+    }
+
+    /// Zeroes what was used of a slot that comes home. Its pages stay, if few others' do.
+    fn clean(&self, slot: u32) {
+        let state = self.state(slot);
+        let (inbound, outbound) = (state.inbox.get().high_water(), state.outbox.get().high_water());
+        if inbound == 0 && outbound == 0 {
+            return;
+        }
+        if self.warm.get() >= WARM {
+            // SAFETY: R1: the one lease is gone; R3: the driver released the slot, which it does when no operation is left.
+            return unsafe { self.memory.give_back(&self.pages(slot)) };
+        }
+        self.warm.set(self.warm.get() + 1);
+        state.warm.set(true);
+        let start = self.start(slot);
+        for used in [start..start + inbound, start + self.inbound..start + self.inbound + outbound] {
+            // SAFETY: as above.
+            unsafe { self.memory.wipe(&used) };
+        }
+    }
+
+    /// All pages of a slot.
+    fn pages(&self, slot: u32) -> Range<usize> {
+        let start = slot as usize * self.stride;
+        start..start + self.stride
     }
 
     /// Gives the memory of a slot back to the system, if nothing waits in it and no operation has any of it. False if
@@ -169,10 +201,9 @@ impl Slab {
         if !(inbox.is_whole() && inbox.waiting().is_empty() && outbox.is_whole() && outbox.len() == 0) {
             return false;
         }
-        let start = slot as usize * self.stride;
         // SAFETY: R6: slices borrow the lease, which the caller has: none is alive. The kernel has no byte of the slot (R3),
         // and there is none that anybody waits for.
-        unsafe { self.memory.give_back(&(start..start + self.stride)) };
+        unsafe { self.memory.give_back(&self.pages(slot)) };
         update(&state.inbox, Inbox::forget_traces);
         update(&state.outbox, Outbox::forget_traces);
         true
@@ -316,6 +347,27 @@ mod tests {
             backend.commit(100);
             drop(backend);
             slab.release(slot);
+        }
+    }
+
+    /// After a peak, few slots keep their pages, and all are zero.
+    #[test]
+    fn r6_only_so_many_slots_at_home_hold_memory() {
+        let many = u8::try_from(WARM + 10).unwrap();
+        let slab = Rc::new(Slab::new(usize::from(many), 20_000, 20_000).unwrap());
+        for _ in 0..2 {
+            let mut lent: Vec<_> = (0..many).map(|_| slab.lend().unwrap()).collect();
+            for (_, backend) in &mut lent {
+                let room = backend.room(5000);
+                assert!(room[..5000].iter().all(|byte| *byte == 0));
+                room[..5000].fill(7);
+                backend.commit(5000);
+            }
+            for (slot, backend) in lent {
+                drop(backend);
+                slab.release(slot);
+            }
+            assert_eq!(slab.warm.get(), WARM);
         }
     }
 
