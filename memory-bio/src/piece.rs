@@ -3,9 +3,6 @@
 use std::alloc::{self, Layout};
 use std::ptr::NonNull;
 
-/// Pieces begin at multiples of this (bytes), and so do blocks whose sizes are multiples of it.
-const ALIGN: usize = 64;
-
 /// Memory from the global allocator that was zero from the start (`alloc_zeroed`), so that nobody has to touch a page to
 /// make it so: where the system hands out memory lazily, what was never used costs address space only.
 #[derive(Debug)]
@@ -21,7 +18,8 @@ unsafe impl Send for Piece {}
 impl Piece {
     /// A piece of `len` bytes; `None` if that is 0, or the global allocator refuses.
     pub(crate) fn new(len: usize) -> Option<Piece> {
-        let layout = Layout::from_size_align(len, ALIGN).ok().filter(|layout| layout.size() > 0)?;
+        // Of no alignment of its own: for more than malloc's, Rust's allocator has to write the zeros itself.
+        let layout = Layout::array::<u8>(len).ok().filter(|layout| layout.size() > 0)?;
         // SAFETY: the layout is not empty.
         let start = NonNull::new(unsafe { alloc::alloc_zeroed(layout) })?;
         Some(Piece { start, layout, carved: 0 })
