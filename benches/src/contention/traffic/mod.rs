@@ -172,15 +172,17 @@ fn tables(load: &Load) -> [Table; 2] {
     ]
 }
 
+/// Which of a thread's waits.
+type Kind = fn(&Notebook) -> &Waits;
+
 fn enter(tables: &mut [Table; 2], group: &str, (name, ours): (&str, bool), outcomes: &[Outcome], load: &Load) {
     let range = |of: &dyn Fn(&Outcome) -> f64| Cell::of(&outcomes.iter().map(of).collect::<Vec<_>>());
     let optional = |of: &dyn Fn(&Outcome) -> Option<f64>, why: &str| {
         let values: Option<Vec<f64>> = outcomes.iter().map(of).collect();
         values.map_or_else(|| Cell::Missing(why.into()), |values| Cell::of(&values))
     };
-    let millis = |waits: fn(&Notebook) -> &Waits| {
-        range(&|o: &Outcome| o.notebooks.iter().map(|n| waits(n).total.as_secs_f64() * 1e3).sum())
-    };
+    let millis =
+        |waits: Kind| range(&|o: &Outcome| o.notebooks.iter().map(|n| waits(n).total.as_secs_f64() * 1e3).sum());
     let cells = vec![
         range(&|o| load.mebibytes() / o.seconds),
         range(&|o| o.sum(|n| n.entries)),
@@ -192,7 +194,7 @@ fn enter(tables: &mut [Table; 2], group: &str, (name, ours): (&str, bool), outco
         optional(&|o| o.wakes.map(|wakes| wakes as f64), "there is no owner"),
     ];
     tables[0].push(group, name, ours, cells);
-    let kinds: [(&str, fn(&Notebook) -> &Waits); 2] = [("lock", |n| &n.lock), ("room", |n| &n.room)];
+    let kinds: [(&str, Kind); 2] = [("lock", |n| &n.lock), ("room", |n| &n.room)];
     for (kind, of) in kinds {
         let mut all = Waits::default();
         outcomes.iter().flat_map(|o| &o.notebooks).for_each(|notebook| all.merge(of(notebook)));
