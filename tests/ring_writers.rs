@@ -270,7 +270,8 @@ fn a_peer_that_does_not_read_holds_the_writers_back_and_then_gets_it_all() {
     let (got, _stream) = reader.join().unwrap();
     assert_eq!(messages(&got, 4), [EACH, EACH, EACH, fourth]);
     drop(remote);
-    server.stop();
+    let log = server.stop();
+    assert!(!log.iter().any(|told| matches!(told, Told::Writable(_))), "the owner wrote nothing: {log:?}");
 }
 
 /// A writer that waits for a peer that does not read, until `end` ends the connection: what it learns.
