@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use io_uring::types::{CancelBuilder, Fd, SubmitArgs, Timespec};
-use io_uring::{Builder, IoUring, cqueue, opcode, squeue};
+use io_uring::{Builder, IoUring, Probe, cqueue, opcode, squeue};
 
 use crate::config::LONGEST;
 use crate::slot::{Grant, Message, Slab};
@@ -71,6 +71,8 @@ pub(crate) struct Ring {
     in_flight: usize,
     /// Send operations taken so far.
     sends: u64,
+    /// The kernel knows [`POLL_FIRST`]; an older one may refuse the operation for it.
+    waits: bool,
     setup: &'static str,
 }
 
@@ -99,11 +101,19 @@ impl Ring {
             builder.setup_clamp().setup_cqsize(completions);
             flags(&mut builder);
             match builder.build(entries) {
-                Ok(uring) => return Ok(Ring { uring, slab, in_flight: 0, sends: 0, setup }),
+                Ok(uring) => {
+                    let waits = knows_poll_first(&uring);
+                    return Ok(Ring { uring, slab, in_flight: 0, sends: 0, setup, waits });
+                }
                 Err(error) => last = error,
             }
         }
         Err(last)
+    }
+
+    /// The hint for a reception that is not worth a try before the socket has something.
+    fn hint(&self, poll_first: bool) -> u16 {
+        if poll_first && self.waits { POLL_FIRST } else { 0 }
     }
 
     /// The flags that the ring was made with.
@@ -148,7 +158,7 @@ impl Ring {
         poll_first: bool,
         token: Token,
     ) -> Result<(), Full> {
-        let hint = if poll_first { POLL_FIRST } else { 0 };
+        let hint = self.hint(poll_first);
         self.push(opcode::Recv::new(Fd(fd.as_raw_fd()), grant.pointer(), grant.len()).ioprio(hint).build(), token)
     }
 
@@ -178,7 +188,7 @@ impl Ring {
         poll_first: bool,
         token: Token,
     ) -> Result<(), Full> {
-        let hint = if poll_first { POLL_FIRST } else { 0 };
+        let hint = self.hint(poll_first);
         self.push(opcode::RecvMsg::new(Fd(fd.as_raw_fd()), message.pointer()).ioprio(hint).build(), token)
     }
 
@@ -282,6 +292,12 @@ impl Ring {
         }
         true
     }
+}
+
+/// There is no way to ask for the hint; it came in the release of `IORING_OP_SOCKET` (5.19).
+fn knows_poll_first(uring: &IoUring) -> bool {
+    let mut known = Probe::new();
+    uring.submitter().register_probe(&mut known).is_ok() && known.is_supported(opcode::Socket::CODE)
 }
 
 impl Drop for Ring {

@@ -55,6 +55,11 @@ impl Entry {
                 Ok(())
             }
             Op::InFlight if !self.watched => self.cancel(Kind::Recv, ring),
+            // It missed a reception that was being tried at that moment.
+            Op::Cancelling if !self.watched && self.cancels == 0 => {
+                self.recv = Op::InFlight;
+                self.cancel(Kind::Recv, ring)
+            }
             Op::Cancelling if !self.watched => Ok(()),
             _ => {
                 // What waits for the application, or for the peer to read, stays; it is looked at again later.

@@ -214,7 +214,7 @@ fn write_outgoing(to: *mut Messages, pieces: [libc::iovec; PIECES], n: usize, co
     let head = libc::cmsghdr { cmsg_len: fit(CONTROL_LEN), cmsg_level: libc::SOL_TLS, cmsg_type: TLS_SET_RECORD_TYPE };
     let sent_type = Control { head, record_type: content_type };
     // SAFETY: a slot's messages, aligned and live; no sending of the slot is under way, so that the kernel has none of
-    // these three fields, and no reference to them is ever made (R6).
+    // these three fields, and no reference to them is ever made (R7).
     unsafe { at(offset_of!(Messages, sent_pieces)).cast::<[libc::iovec; PIECES]>().write(pieces) };
     // SAFETY: as above.
     unsafe { at(offset_of!(Messages, sent_type)).cast::<Control>().write(sent_type) };
@@ -234,7 +234,7 @@ fn write_incoming(to: *mut Messages, text: NonNull<[u8]>) -> Message {
     header.msg_controllen = fit(CONTROL_SPACE);
     let piece = libc::iovec { iov_base: text.as_ptr().cast(), iov_len: text.len() };
     // SAFETY: a slot's messages, aligned and live; no reception of the slot is under way, so that the kernel has neither
-    // of these fields, and no reference to them is ever made (R6).
+    // of these fields, and no reference to them is ever made (R7).
     unsafe { at(offset_of!(Messages, received_piece)).cast::<libc::iovec>().write(piece) };
     let place = at(offset_of!(Messages, received)).cast::<libc::msghdr>();
     // SAFETY: as above.
@@ -245,7 +245,7 @@ fn write_incoming(to: *mut Messages, text: NonNull<[u8]>) -> Message {
 /// The content type that came with a reception.
 fn read_type(from: *mut Messages) -> Option<u8> {
     let at = |offset: usize| from.cast::<u8>().wrapping_add(offset);
-    // SAFETY: a slot's messages, aligned, live and initialised (zeroed at least), whose reception is complete (R6).
+    // SAFETY: a slot's messages, aligned, live and initialised (zeroed at least), whose reception is complete (R7).
     let header = unsafe { at(offset_of!(Messages, received)).cast::<libc::msghdr>().read() };
     // SAFETY: as above.
     let control = unsafe { at(offset_of!(Messages, received_type)).cast::<Control>().read() };
@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn r6_a_message_is_as_many_records_of_data_as_fit_or_one_other() {
+    fn r7_a_message_is_as_many_records_of_data_as_fit_or_one_other() {
         let (slab, slot, mut backend) = lent(LAYER);
         assert!(slab.grant_message(slot).is_none(), "nothing to send");
         for k in 0..40 {
@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn r6_what_is_received_lies_behind_a_header_with_the_type_the_kernel_told() {
+    fn r7_what_is_received_lies_behind_a_header_with_the_type_the_kernel_told() {
         let (slab, slot, mut backend) = lent(LAYER);
         for (text, told, seen) in
             [(&b"data"[..], Some(23), 23), (b"\x01\x00", Some(21), 21), (b"old", None, 23), (b"", Some(22), 22)]
