@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use lexopt::{Arg, Parser, ValueExt};
 
-use crate::ledger::Mode;
+use crate::run::{self, Mode};
 use crate::setting::{Suite, Version};
 
 /// What `--help` says.
@@ -43,8 +43,6 @@ pub struct Args {
     pub traffic: bool,
     /// Whether connections come and go.
     pub connections: bool,
-    /// Whether only the help is wanted.
-    pub help: bool,
     /// Times that everything is measured.
     pub runs: usize,
     /// With which versions.
@@ -74,7 +72,6 @@ impl Default for Args {
             mode: Mode::Test,
             traffic: false,
             connections: false,
-            help: false,
             runs: 3,
             suites: SUITES.to_vec(),
             writers: 4,
@@ -89,33 +86,24 @@ impl Default for Args {
 }
 
 impl Args {
-    /// Understands a command line without the name of the program; as the ledger's, `--bench` is cargo's own.
+    /// Understands a command line without the name of the program; see [`run::parse`].
     ///
     /// # Errors
     ///
     /// Fails on an unknown option or scenario, and on numbers that cannot be.
-    pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Args, lexopt::Error> {
-        let mut parser = Parser::from_args(arguments);
-        let (mut args, mut benched, mut mode) = (Args::default(), false, None);
-        while let Some(argument) = parser.next()? {
-            match argument {
-                Arg::Long("bench") => benched = true,
-                Arg::Long("quick") => mode = mode.or(Some(Mode::Quick)),
-                Arg::Long("test") => mode = Some(Mode::Test),
-                Arg::Long("help") | Arg::Short('h') => args.help = true,
+    pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Option<Args>, lexopt::Error> {
+        let mut args = Args::default();
+        let mode = run::parse(arguments, |option, parser| {
+            match option {
                 Arg::Long("tls") => args.suites = parser.value()?.parse_with(suites)?,
-                Arg::Long(name) => {
-                    let name = name.to_owned();
-                    args.set(&name, &mut parser)?;
-                }
+                Arg::Long(name) => args.set(name, parser)?,
                 Arg::Value(value) if value == "traffic" => args.traffic = true,
                 Arg::Value(value) if value == "connections" => args.connections = true,
                 other => return Err(other.unexpected()),
             }
-        }
-        args.mode = mode.unwrap_or(if benched { Mode::Full } else { Mode::Test });
-        args.scale();
-        Ok(args)
+            Ok(())
+        })?;
+        Ok(mode.map(|mode| Args { mode, ..args }.scaled()))
     }
 
     fn set(&mut self, name: &str, parser: &mut Parser) -> Result<(), lexopt::Error> {
@@ -139,7 +127,7 @@ impl Args {
     }
 
     /// Less of everything, where that is asked for.
-    fn scale(&mut self) {
+    fn scaled(mut self) -> Args {
         // A message must fit its ring.
         self.ring = self.ring.max(self.size + 4);
         match self.mode {
@@ -155,6 +143,7 @@ impl Args {
                 self.at_once = 2;
             }
         }
+        self
     }
 }
 
@@ -175,7 +164,7 @@ mod tests {
     use super::*;
 
     fn parse(line: &str) -> Result<Args, lexopt::Error> {
-        Args::parse(line.split_whitespace().map(OsString::from))
+        Args::parse(line.split_whitespace().map(OsString::from)).map(Option::unwrap)
     }
 
     #[test]

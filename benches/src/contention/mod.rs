@@ -18,7 +18,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use crate::ledger::Mode;
+use crate::run::{self, Mode};
 use crate::setting::Parties;
 use crate::sheet::Sheet;
 
@@ -32,27 +32,16 @@ const BENCH: &str = "contention";
 ///
 /// Panics if a byte is wrong, or nothing moves any more.
 pub fn main() -> ExitCode {
-    let args = match Args::parse(std::env::args_os().skip(1)) {
-        Ok(args) => args,
-        Err(error) => {
-            eprintln!("{BENCH}: {error}\n\n{HELP}");
-            return ExitCode::from(2);
-        }
-    };
-    if args.help || !(args.traffic || args.connections) {
-        print!("{HELP}");
-        return ExitCode::SUCCESS;
-    }
-    match take(&args) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("{BENCH}: the sheet is not written: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    run::main(BENCH, HELP, Ok(()), Args::parse, |args| {
+        take(args).map_err(|error| format!("the sheet is not written: {error}"))
+    })
 }
 
 fn take(args: &Args) -> io::Result<()> {
+    if !(args.traffic || args.connections) {
+        print!("{HELP}");
+        return Ok(());
+    }
     let (parties, begun) = (Parties::new(), Instant::now());
     let mut sheet = Sheet::new(BENCH, "Contention", args.mode == Mode::Quick, None);
     sheet.about = ABOUT.map(String::from).to_vec();

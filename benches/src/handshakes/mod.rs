@@ -6,14 +6,13 @@ mod plan;
 mod tables;
 mod watch;
 
-use std::env;
 use std::io;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use crate::count;
 use crate::ends::{Certificate, Parties};
-use crate::run::{Args, Mode, Progress};
+use crate::run::{self, Args, Mode, Progress};
 use crate::sheet::Sheet;
 use course::{Counted, Course, Rate, Sharing, Spent, THREADS, Until};
 use plan::{Heat, Subject, plan};
@@ -63,31 +62,10 @@ struct Entry {
 ///
 /// If a contender does not work, or a handshake is not what its row says.
 pub fn main() -> ExitCode {
-    // First of all: OpenSSL takes an allocator hook only before its first allocation.
-    let counting = count::install();
-    let args = match Args::parse(env::args_os().skip(1)) {
-        Ok(args) => args,
-        Err(error) => return fail(&format!("{error}\n\n{HELP}"), 2),
-    };
-    if args.help {
-        print!("{HELP}");
-        return ExitCode::SUCCESS;
-    }
-    if let Err(error) = counting {
-        return fail(&format!("{error}\n"), 1);
-    }
-    match run(&args) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => fail(&format!("{error}\n"), 1),
-    }
+    run::main("handshakes", HELP, count::install(), Args::parse, take)
 }
 
-fn fail(message: &str, code: u8) -> ExitCode {
-    eprint!("handshakes: {message}");
-    ExitCode::from(code)
-}
-
-fn run(args: &Args) -> io::Result<()> {
+fn take(args: &Args) -> io::Result<()> {
     let heats = plan(args);
     if heats.is_empty() {
         return Err(io::Error::other("no row matches `--only`"));

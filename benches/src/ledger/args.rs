@@ -2,9 +2,10 @@
 
 use std::ffi::OsString;
 
-use lexopt::{Arg, Parser, ValueExt};
+use lexopt::{Arg, ValueExt};
 use regex_lite::Regex;
 
+use crate::run::{self, Mode};
 use crate::setting::Suite;
 
 /// What `--help` says.
@@ -26,17 +27,6 @@ Options:
 Writes ledger.json and ledger.md into cargo's target directory.
 ";
 
-/// How much is to be done.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mode {
-    /// A proper run.
-    Full,
-    /// A rough run.
-    Quick,
-    /// Only whether everything works.
-    Test,
-}
-
 /// The command line, understood.
 #[derive(Debug)]
 pub struct Args {
@@ -46,36 +36,25 @@ pub struct Args {
     pub only: Option<Regex>,
     /// Which suites.
     pub suites: Vec<Suite>,
-    /// Whether only the help is wanted.
-    pub help: bool,
 }
 
 impl Args {
-    /// Understands a command line without the name of the program.
-    ///
-    /// Cargo adds `--bench` to what `cargo bench` runs. Without it a bench is run as a test, as criterion does too,
-    /// unless a mode is asked for.
+    /// Understands a command line without the name of the program; see [`run::parse`].
     ///
     /// # Errors
     ///
     /// Fails on an unknown option, a bad pattern or an unknown suite.
-    pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Self, lexopt::Error> {
-        let mut parser = Parser::from_args(arguments);
-        let mut args = Self { mode: Mode::Test, only: None, suites: vec![Suite::ALL[0]], help: false };
-        let (mut benched, mut mode) = (false, None);
-        while let Some(argument) = parser.next()? {
-            match argument {
-                Arg::Long("bench") => benched = true,
-                Arg::Long("quick") => mode = mode.or(Some(Mode::Quick)),
-                Arg::Long("test") => mode = Some(Mode::Test),
-                Arg::Long("only") => args.only = Some(parser.value()?.parse_with(Regex::new)?),
-                Arg::Long("suite") => args.suites = parser.value()?.parse_with(suites)?,
-                Arg::Long("help") | Arg::Short('h') => args.help = true,
+    pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Option<Self>, lexopt::Error> {
+        let (mut only, mut chosen) = (None, vec![Suite::ALL[0]]);
+        let mode = run::parse(arguments, |option, parser| {
+            match option {
+                Arg::Long("only") => only = Some(parser.value()?.parse_with(Regex::new)?),
+                Arg::Long("suite") => chosen = parser.value()?.parse_with(suites)?,
                 other => return Err(other.unexpected()),
             }
-        }
-        args.mode = mode.unwrap_or(if benched { Mode::Full } else { Mode::Test });
-        Ok(args)
+            Ok(())
+        })?;
+        Ok(mode.map(|mode| Self { mode, only, suites: chosen }))
     }
 }
 
@@ -96,15 +75,7 @@ mod tests {
     use super::*;
 
     fn parse(line: &str) -> Result<Args, lexopt::Error> {
-        Args::parse(line.split_whitespace().map(OsString::from))
-    }
-
-    #[test]
-    fn cargo_bench_means_a_full_run_and_cargo_test_a_test() {
-        assert_eq!(parse("--bench").unwrap().mode, Mode::Full);
-        assert_eq!(parse("--bench --quick").unwrap().mode, Mode::Quick);
-        assert_eq!(parse("--bench --quick --test").unwrap().mode, Mode::Test);
-        assert_eq!(parse("").unwrap().mode, Mode::Test);
+        Args::parse(line.split_whitespace().map(OsString::from)).map(Option::unwrap)
     }
 
     #[test]

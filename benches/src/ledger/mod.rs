@@ -6,14 +6,15 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
-use std::{env, fs, thread};
+use std::{fs, thread};
 
 use crate::count;
 use crate::measure::{Effort, Group, measure, pin_to_one_core, plan};
 use crate::report::{Host, Report, Row, Versions, markdown, rows, table, target_directory};
+use crate::run::{self, Mode};
 use crate::setting::{Parties, Suite};
 
-pub use args::{Args, HELP, Mode};
+pub use args::{Args, HELP};
 
 /// Time for all turns of a full run, set-up not included.
 const FULL: Duration = Duration::from_secs(75);
@@ -31,28 +32,9 @@ const LONGEST_TURN: Duration = Duration::from_millis(12);
 ///
 /// Panics if a contender does not work.
 pub fn main() -> ExitCode {
-    // First of all: OpenSSL takes an allocator hook only before its first allocation.
-    let counting = count::install();
-    let args = match Args::parse(env::args_os().skip(1)) {
-        Ok(args) => args,
-        Err(error) => return fail(&format!("{error}\n\n{HELP}"), 2),
-    };
-    if args.help {
-        print!("{HELP}");
-        return ExitCode::SUCCESS;
-    }
-    if let Err(error) = counting {
-        return fail(&format!("{error}\n"), 1);
-    }
-    match take(&args) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => fail(&format!("the ledger is not written: {error}\n"), 1),
-    }
-}
-
-fn fail(message: &str, code: u8) -> ExitCode {
-    eprint!("ledger: {message}");
-    ExitCode::from(code)
+    run::main("ledger", HELP, count::install(), Args::parse, |args| {
+        take(args).map_err(|error| format!("the ledger is not written: {error}"))
+    })
 }
 
 fn take(args: &Args) -> io::Result<()> {

@@ -2,10 +2,10 @@
 
 use std::ffi::OsString;
 
-use lexopt::{Arg, Parser, ValueExt};
+use lexopt::{Arg, ValueExt};
 use regex_lite::Regex;
 
-pub use crate::ledger::Mode;
+use crate::run::{self, Mode};
 
 /// What `--help` says.
 pub const HELP: &str = "\
@@ -39,39 +39,31 @@ pub struct Args {
     pub connections: Vec<usize>,
     /// How many only are there, in the part that has such.
     pub idle: Option<usize>,
-    /// Whether only the help is wanted.
-    pub help: bool,
 }
 
 impl Args {
-    /// Understands a command line without the name of the program; see [`ledger::Args`](crate::ledger::Args::parse).
+    /// Understands a command line without the name of the program; see [`run::parse`].
     ///
     /// # Errors
     ///
     /// Fails on an unknown option, a bad pattern or a bad number of connections.
-    pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Self, lexopt::Error> {
-        let mut parser = Parser::from_args(arguments);
-        let mut args = Self { mode: Mode::Test, only: None, connections: Vec::new(), idle: None, help: false };
-        let (mut benched, mut mode) = (false, None);
-        while let Some(argument) = parser.next()? {
-            match argument {
-                Arg::Long("bench") => benched = true,
-                Arg::Long("quick") => mode = mode.or(Some(Mode::Quick)),
-                Arg::Long("test") => mode = Some(Mode::Test),
-                Arg::Long("only") => args.only = Some(parser.value()?.parse_with(Regex::new)?),
-                Arg::Long("connections") => args.connections = parser.value()?.parse_with(connections)?,
-                Arg::Long("idle") => args.idle = Some(parser.value()?.parse_with(number)?),
-                Arg::Long("help") | Arg::Short('h') => args.help = true,
+    pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Option<Self>, lexopt::Error> {
+        let (mut only, mut asking, mut idle) = (None, Vec::new(), None);
+        let mode = run::parse(arguments, |option, parser| {
+            match option {
+                Arg::Long("only") => only = Some(parser.value()?.parse_with(Regex::new)?),
+                Arg::Long("connections") => asking = parser.value()?.parse_with(connections)?,
+                Arg::Long("idle") => idle = Some(parser.value()?.parse_with(number)?),
                 other => return Err(other.unexpected()),
             }
+            Ok(())
+        })?;
+        let Some(mode) = mode else { return Ok(None) };
+        let test = mode == Mode::Test;
+        if asking.is_empty() {
+            asking = if test { vec![1, 8] } else { vec![1, 64, 1000] };
         }
-        args.mode = mode.unwrap_or(if benched { Mode::Full } else { Mode::Test });
-        let test = args.mode == Mode::Test;
-        if args.connections.is_empty() {
-            args.connections = if test { vec![1, 8] } else { vec![1, 64, 1000] };
-        }
-        args.idle = args.idle.or(test.then_some(5));
-        Ok(args)
+        Ok(Some(Self { mode, only, connections: asking, idle: idle.or(test.then_some(5)) }))
     }
 
     /// Whether the row of this label is wanted.
@@ -95,7 +87,7 @@ mod tests {
     use super::*;
 
     fn parse(line: &str) -> Result<Args, lexopt::Error> {
-        Args::parse(line.split_whitespace().map(OsString::from))
+        Args::parse(line.split_whitespace().map(OsString::from)).map(Option::unwrap)
     }
 
     #[test]

@@ -17,18 +17,19 @@ mod tell;
 pub mod turn;
 pub mod work;
 
+use std::io;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
-use std::{env, io};
 
 use crate::count;
+use crate::run::{self, Mode};
 use cores::{Cores, most_descriptors, stay_on};
 use load::{Figures, Plan};
 use servers::{SUBJECTS, Subject};
 use turn::{Part, turn};
 use work::Work;
 
-pub use args::{Args, HELP, Mode};
+pub use args::{Args, HELP};
 
 /// Connections of the streams.
 const STREAMS: usize = 8;
@@ -56,28 +57,8 @@ pub struct Lane {
 ///
 /// Panics if a server does not work.
 pub fn main() -> ExitCode {
-    // First of all: OpenSSL takes an allocator hook only before its first allocation.
     let counting = count::install().and_then(|()| count::install_system_calls());
-    let args = match Args::parse(env::args_os().skip(1)) {
-        Ok(args) => args,
-        Err(error) => return fail(&format!("{error}\n\n{HELP}"), 2),
-    };
-    if args.help {
-        print!("{HELP}");
-        return ExitCode::SUCCESS;
-    }
-    if let Err(error) = counting {
-        return fail(&format!("{error}\n"), 1);
-    }
-    match take(&args) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => fail(&format!("{error}\n"), 1),
-    }
-}
-
-fn fail(message: &str, code: u8) -> ExitCode {
-    eprint!("loopback: {message}");
-    ExitCode::from(code)
+    run::main("loopback", HELP, counting, Args::parse, take)
 }
 
 fn take(args: &Args) -> io::Result<()> {

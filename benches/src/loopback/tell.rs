@@ -5,7 +5,8 @@ use super::load::Figures;
 use super::servers::Role;
 use super::turn::Part;
 use super::work::Work;
-use super::{Args, Lane, Mode, targets};
+use super::{Args, Lane, targets};
+use crate::run::Mode;
 use crate::sheet::{Better, Cell, Column, Sheet, Table};
 
 /// Whom all are compared with.

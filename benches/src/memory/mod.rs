@@ -19,7 +19,7 @@ use crate::count;
 use crate::ends::{
     Arenatls, AwsLcRs, Engine, LeastMemory, Library, Openssl, Ring, Rustls, S2nTls, Usual, WithoutIdleBuffers,
 };
-use crate::run::{Args, Mode, Progress};
+use crate::run::{self, Args, Mode, Progress};
 use crate::sheet::Sheet;
 use reading::Reading;
 
@@ -88,31 +88,15 @@ struct Entry {
 ///
 /// If a contender does not work.
 pub fn main() -> ExitCode {
-    // First of all: OpenSSL takes an allocator hook only before its first allocation.
+    // First of all; see [`run::main`].
     let counting = count::install();
     count::watch_live();
     let arguments: Vec<OsString> = env::args_os().skip(1).collect();
-    if let Err(error) = counting {
-        return fail(&format!("{error}\n"), 1);
+    match arguments.first().and_then(|first| first.to_str()) {
+        Some(HOLDER) => run::end("memory", counting, holder::hold),
+        Some(SUBJECT) => run::end("memory", counting, || be_measured(&arguments[1..])),
+        _ => run::main("memory", HELP, counting, Args::parse, take),
     }
-    let done = match arguments.first().and_then(|first| first.to_str()) {
-        Some(HOLDER) => holder::hold(),
-        Some(SUBJECT) => be_measured(&arguments[1..]),
-        _ => match Args::parse(arguments) {
-            Ok(args) if args.help => {
-                print!("{HELP}");
-                Ok(())
-            }
-            Ok(args) => run(&args),
-            Err(error) => return fail(&format!("{error}\n\n{HELP}"), 2),
-        },
-    };
-    done.map_or_else(|error| fail(&format!("{error}\n"), 1), |()| ExitCode::SUCCESS)
-}
-
-fn fail(message: &str, code: u8) -> ExitCode {
-    eprint!("memory: {message}");
-    ExitCode::from(code)
 }
 
 /// The process that is measured: says what it has read, or what its contender lacks here.
@@ -130,7 +114,7 @@ fn be_measured(arguments: &[OsString]) -> io::Result<()> {
     Ok(())
 }
 
-fn run(args: &Args) -> io::Result<()> {
+fn take(args: &Args) -> io::Result<()> {
     let numbers = args.choose(&[1, 100, 10_000][..], &[1, 100, 1000], &[1, 20]);
     let wanted = |connections: usize| {
         SUBJECTS.iter().filter(move |subject| args.wants(&format!("{connections} {}", subject.name)))

@@ -23,36 +23,27 @@ use std::process::ExitCode;
 use std::{env, fs, io};
 
 use crate::report::target_directory;
+use crate::run;
 use gather::Data;
 
 pub use args::{Args, HELP, Task};
 
 /// Runs the benches as the command line says, and makes the page.
 pub fn main() -> ExitCode {
-    let args = match Args::parse(env::args_os().skip(1)) {
-        Ok(args) => args,
-        Err(error) => {
-            eprint!("report: {error}\n\n{HELP}");
-            return ExitCode::from(2);
-        }
-    };
-    let made = match &args.task {
+    run::main("report", HELP, Ok(()), |line| Args::parse(line).map(Some), start)
+}
+
+fn start(args: &Args) -> io::Result<ExitCode> {
+    let well = match &args.task {
         Task::Help => {
             print!("{HELP}");
-            Ok(true)
+            true
         }
-        Task::Test => test().map(|()| true),
-        Task::Show => show(Vec::new()),
-        Task::Run(benches) => show(benches::run(benches, args.quick)),
+        Task::Test => test().map(|()| true)?,
+        Task::Show => show(Vec::new())?,
+        Task::Run(benches) => show(benches::run(benches, args.quick))?,
     };
-    match made {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
-        Err(error) => {
-            eprintln!("report: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    Ok(if well { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// Makes the page; whether all benches did well.

@@ -2,9 +2,9 @@
 
 use std::ffi::OsString;
 
-use lexopt::{Arg, Parser, ValueExt};
+use lexopt::{Arg, ValueExt};
 
-use crate::ledger::Mode;
+use crate::run::{self, Mode};
 
 /// What `--help` says.
 pub const HELP: &str = "\
@@ -32,37 +32,30 @@ pub struct Args {
     pub requests: usize,
     /// Bytes of a request and of a response.
     pub length: usize,
-    /// Whether only the help is wanted.
-    pub help: bool,
 }
 
 impl Args {
-    /// Understands a command line without the name of the program.
+    /// Understands a command line without the name of the program; see [`run::parse`].
     ///
     /// # Errors
     ///
     /// Fails on an unknown option, and on numbers that make no sense.
-    pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Args, lexopt::Error> {
-        let mut parser = Parser::from_args(arguments);
-        let (mut benched, mut mode, mut requests, mut length, mut help) = (false, None, None, 100, false);
-        while let Some(argument) = parser.next()? {
-            match argument {
-                Arg::Long("bench") => benched = true,
-                Arg::Long("quick") => mode = mode.or(Some(Mode::Quick)),
-                Arg::Long("test") => mode = Some(Mode::Test),
+    pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Option<Args>, lexopt::Error> {
+        let (mut requests, mut length) = (None, 100);
+        let mode = run::parse(arguments, |option, parser| {
+            match option {
                 Arg::Long("requests") => requests = Some(parser.value()?.parse_with(|text| number(text, 1_000_000))?),
                 Arg::Long("length") => length = parser.value()?.parse_with(|text| number(text, 16_384))?,
-                Arg::Long("help") | Arg::Short('h') => help = true,
                 other => return Err(other.unexpected()),
             }
-        }
-        let mode = mode.unwrap_or(if benched { Mode::Full } else { Mode::Test });
-        let usual = match mode {
+            Ok(())
+        })?;
+        let usual = |mode| match mode {
             Mode::Full => 2000,
             Mode::Quick => 300,
             Mode::Test => 20,
         };
-        Ok(Args { mode, requests: requests.unwrap_or(usual), length, help })
+        Ok(mode.map(|mode| Args { mode, requests: requests.unwrap_or(usual(mode)), length }))
     }
 }
 
@@ -76,12 +69,12 @@ mod tests {
     use super::*;
 
     fn parse(line: &str) -> Result<Args, lexopt::Error> {
-        Args::parse(line.split_whitespace().map(OsString::from))
+        Args::parse(line.split_whitespace().map(OsString::from)).map(Option::unwrap)
     }
 
     #[test]
     fn a_full_run_has_two_thousand_requests_of_a_hundred_bytes() {
-        let args = Args { mode: Mode::Full, requests: 2000, length: 100, help: false };
+        let args = Args { mode: Mode::Full, requests: 2000, length: 100 };
         assert_eq!(parse("--bench").unwrap(), args);
         assert_eq!(parse("").unwrap().mode, Mode::Test);
         let args = parse("--bench --quick --requests 7 --length 16384").unwrap();

@@ -9,14 +9,14 @@ mod lane;
 mod speech;
 mod tell;
 
+use std::io;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
-use std::{env, io};
 
 use arenatls_rig::talk::has_a_ring;
 
-use crate::ledger::Mode;
 use crate::measure::pin_to_one_core;
+use crate::run::{self, Mode};
 use crate::setting::Parties;
 use crate::sheet::{Sheet, Table};
 use contenders::contenders;
@@ -40,24 +40,9 @@ const PATIENCE: Duration = Duration::from_millis(300);
 ///
 /// Panics if a contender does not work, or if arenatls breaks what its tests promise.
 pub fn main() -> ExitCode {
-    let args = match Args::parse(env::args_os().skip(1)) {
-        Ok(args) => args,
-        Err(error) => {
-            eprint!("request_response: {error}\n\n{HELP}");
-            return ExitCode::from(2);
-        }
-    };
-    if args.help {
-        print!("{HELP}");
-        return ExitCode::SUCCESS;
-    }
-    match take(&args) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("request_response: the sheet is not written: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    run::main("request_response", HELP, Ok(()), Args::parse, |args| {
+        take(args).map_err(|error| format!("the sheet is not written: {error}"))
+    })
 }
 
 fn take(args: &Args) -> io::Result<()> {
