@@ -10,6 +10,7 @@ use arenatls::{Counters, Progress, Protection};
 use arenatls_fd_owner::{Capabilities, CloseReason, Config, DriverEvent, Feature, RingDriver, Unsupported};
 use arenatls_rig::contexts::{self, Terms};
 use arenatls_rig::identity::Authority;
+use arenatls_rig::mode::{Direction, engine_expected};
 use arenatls_rig::ring::{App, Echo, Server, Told, client, pattern, reasons};
 
 pub(crate) const SUITES: [(SslVersion, &str); 6] = [
@@ -56,6 +57,15 @@ pub(crate) fn config(sending: bool, receiving: bool) -> Config {
 /// What the protection has to be: this, where the layer was asked for it.
 pub(crate) fn expected(kernel: bool) -> Protection {
     if kernel { Protection::Kernel } else { Protection::Engine }
+}
+
+/// What a connection in TLS 1.3 comes to without the kernel: an old OpenSSL keeps the keys.
+pub(crate) fn not_in_the_kernel() -> (Protection, Protection) {
+    let of = |direction| match engine_expected(SslVersion::TLS1_3, direction) {
+        true => Protection::Engine,
+        false => Protection::Library,
+    };
+    (of(Direction::Send), of(Direction::Receive))
 }
 
 pub(crate) fn pair_of_contexts(version: SslVersion, suite: &'static str) -> (SslContext, SslContext) {

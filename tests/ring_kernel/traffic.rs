@@ -16,8 +16,8 @@ use arenatls_rig::ring::{
 };
 
 use crate::support::{
-    CAPABILITIES, Caller, DIRECTIONS, SUITES, Seen, Watched, config, expected, kernel_has_it, pair_of_contexts,
-    stock_echo, stock_server, there_and_back, watched,
+    CAPABILITIES, Caller, DIRECTIONS, SUITES, Seen, Watched, config, expected, kernel_has_it, not_in_the_kernel,
+    pair_of_contexts, stock_echo, stock_server, there_and_back, watched,
 };
 
 #[test]
@@ -29,13 +29,13 @@ fn without_the_layer_all_stays_as_it_is_and_says_so() {
     }
     assert!(!driver(config(true, true)).unwrap().has_kernel_tls());
     let seen = stock_echo(config(true, true), contexts()).unwrap();
-    assert_eq!(*seen.lock().unwrap(), [(Protection::Engine, Protection::Engine)]);
+    assert_eq!(*seen.lock().unwrap(), [not_in_the_kernel()]);
 }
 
 #[test]
 fn it_is_off_by_default() {
     let Some(seen) = stock_echo(Config::default(), contexts()) else { return };
-    assert_eq!(*seen.lock().unwrap(), [(Protection::Engine, Protection::Engine)]);
+    assert_eq!(*seen.lock().unwrap(), [not_in_the_kernel()]);
 }
 
 #[test]
@@ -241,5 +241,5 @@ fn a_socket_of_another_kind_stays_with_the_engine() {
     let mut log = Vec::new();
     run_out(&mut ours, &mut app, &mut log);
     client.join().unwrap();
-    assert_eq!(*seen.lock().unwrap(), [(Protection::Engine, Protection::Engine)]);
+    assert_eq!(*seen.lock().unwrap(), [not_in_the_kernel()]);
 }
