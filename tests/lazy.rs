@@ -3,7 +3,7 @@
 
 #![cfg(target_os = "linux")]
 
-use arenatls_memory_bio::{ArenaPool, Budget};
+use arenatls::{ArenaPool, Budget};
 
 /// Pages of this process that are in memory (bytes, by pages of 4 KiB at least).
 fn resident() -> usize {
