@@ -41,6 +41,17 @@ impl Part {
     }
 }
 
+/// Says whose turn it was, if that ends in a panic.
+struct ToldOnPanic(String);
+
+impl Drop for ToldOnPanic {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            eprintln!("it was the turn of: {}", self.0);
+        }
+    }
+}
+
 /// Measures `subject` once, under the load of `client`, which has the calling thread.
 ///
 /// # Panics
@@ -48,6 +59,7 @@ impl Part {
 /// Panics if the server or its clients do not work.
 #[must_use]
 pub fn turn(subject: &'static Subject, client: &dyn Client, part: Part, plan: Plan, cores: &Cores) -> Figures {
+    let _told = ToldOnPanic(part.label(subject));
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     // SAFETY: the socket is open, and listens already; it only gets a longer queue.
     let code = unsafe { libc::listen(listener.as_raw_fd(), BACKLOG) };
