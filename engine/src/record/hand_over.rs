@@ -1,5 +1,7 @@
 //! Giving a direction's keys to the kernel.
 
+use zeroize::Zeroize as _;
+
 use super::aead::Aead;
 use super::crypto_info::CryptoInfo;
 use super::gather::Gather;
@@ -47,10 +49,12 @@ impl Kept {
         *self = Kept::new(keys, kernel || self.is_some());
     }
 
-    /// Offers the keys with `sequence` records behind them; if they are taken, the AEAD's own are dropped.
+    /// Offers the keys with `sequence` records behind them; if they are taken, the AEAD's own are dropped and
+    /// the nonces' part of them is zeroed.
     pub(crate) fn hand_over(
         &mut self,
         aead: &mut Aead,
+        iv: &mut [u8; 12],
         sequence: u64,
         take: impl FnOnce(&CryptoInfo) -> Takeover,
     ) -> bool {
@@ -58,6 +62,7 @@ impl Kept {
         match take(&CryptoInfo::new(&keys, sequence)) {
             Takeover::Taken { rekeys } => {
                 *aead = Aead::Kernel { rekeys };
+                iv.zeroize();
                 true
             }
             Takeover::Refused => false,

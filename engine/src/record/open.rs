@@ -135,11 +135,7 @@ impl Keyed for Opener {
     }
 
     fn hand_over(&mut self, take: impl FnOnce(&CryptoInfo) -> Takeover) -> bool {
-        let taken = self.kept.hand_over(&mut self.aead, self.sequence, take);
-        if taken {
-            self.iv.zeroize();
-        }
-        taken
+        self.kept.hand_over(&mut self.aead, &mut self.iv, self.sequence, take)
     }
 }
 

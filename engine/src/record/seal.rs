@@ -1,6 +1,6 @@
 //! Sealing: from the caller's plaintext straight into the backend's memory.
 
-use zeroize::{Zeroize as _, Zeroizing};
+use zeroize::Zeroizing;
 
 use super::aead::{Aead, AeadChoice, AeadFailure, RecordAead, TAG};
 use super::crypto_info::CryptoInfo;
@@ -152,11 +152,7 @@ impl Keyed for Sealer {
     }
 
     fn hand_over(&mut self, take: impl FnOnce(&CryptoInfo) -> Takeover) -> bool {
-        let taken = self.kept.hand_over(&mut self.aead, self.sequence, take);
-        if taken {
-            self.iv.zeroize();
-        }
-        taken
+        self.kept.hand_over(&mut self.aead, &mut self.iv, self.sequence, take)
     }
 }
 
