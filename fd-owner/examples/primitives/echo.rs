@@ -7,7 +7,7 @@ use std::os::fd::AsRawFd;
 use io_uring::types::{Fd, Fixed};
 use io_uring::{IoUring, cqueue, opcode, squeue};
 
-use crate::provided::{GROUP, Provided};
+use crate::provided::Provided;
 use crate::thread;
 
 /// Of 1 KiB as one TLS record (bytes).
@@ -20,7 +20,17 @@ const SENDING: u64 = 1 << 32;
 pub(crate) enum Way {
     Plain,
     FixedFiles,
+    /// Into buffers that all connections share.
     Multishot,
+    /// Each connection has a group of one buffer.
+    MultishotOwn,
+    MultishotOwnFixed,
+}
+
+impl Way {
+    fn has_fixed_files(self) -> bool {
+        matches!(self, Way::FixedFiles | Way::MultishotOwnFixed)
+    }
 }
 
 /// Processor time of the server for one message there and back (nanoseconds).
@@ -56,20 +66,25 @@ struct Server {
     sockets: Vec<TcpStream>,
     buffers: Vec<[u8; 2 * MESSAGE]>,
     got: Vec<usize>,
-    provided: Option<Provided>,
+    /// One for all connections, or one each.
+    provided: Vec<Provided>,
     /// The provided buffer that a connection's message lies in.
     lent: Vec<u16>,
 }
 
 impl Server {
     fn new(way: Way, sockets: Vec<TcpStream>) -> Server {
-        let ring = IoUring::builder().setup_single_issuer().setup_defer_taskrun().build(256).expect("a ring");
+        let ring = IoUring::builder().setup_single_issuer().setup_defer_taskrun().build(4096).expect("a ring");
         sockets.iter().for_each(|socket| socket.set_nodelay(true).expect("a TCP socket"));
-        if way == Way::FixedFiles {
+        if way.has_fixed_files() {
             let files: Vec<_> = sockets.iter().map(AsRawFd::as_raw_fd).collect();
             ring.submitter().register_files(&files).expect("few files");
         }
-        let provided = (way == Way::Multishot).then(|| Provided::new(&ring, 256));
+        let provided = match way {
+            Way::Plain | Way::FixedFiles => Vec::new(),
+            Way::Multishot => vec![Provided::new(&ring, 0, 1024)],
+            _ => (0..sockets.len()).map(|which| Provided::new(&ring, group(which), 1)).collect(),
+        };
         let (buffers, got) = (vec![[0; 2 * MESSAGE]; sockets.len()], vec![0; sockets.len()]);
         Server { ring, way, lent: vec![0; sockets.len()], sockets, buffers, got, provided }
     }
@@ -85,11 +100,14 @@ impl Server {
                 let n = usize::try_from(result).unwrap_or(0);
                 if token & SENDING != 0 {
                     done += 1;
-                    if let Some(provided) = &mut self.provided {
+                    let of = self.of(which);
+                    if let Some(provided) = self.provided.get_mut(of) {
                         provided.give(self.lent[which]);
                     }
                 } else if n > 0 {
                     self.received(which, n, flags);
+                } else if result == -libc::ENOBUFS {
+                    self.recv(which);
                 }
             }
         }
@@ -97,7 +115,7 @@ impl Server {
     }
 
     fn received(&mut self, which: usize, n: usize, flags: u32) {
-        if let Some(provided) = &self.provided {
+        if let Some(provided) = self.provided.get(self.of(which)) {
             assert_eq!(n, MESSAGE, "a message in two pieces");
             self.lent[which] = cqueue::buffer_select(flags).expect("a reception into a provided buffer");
             let at = provided.at(self.lent[which]);
@@ -115,6 +133,11 @@ impl Server {
         self.recv(which);
     }
 
+    /// Whose provided buffers are used for a connection.
+    fn of(&self, which: usize) -> usize {
+        if self.way == Way::Multishot { 0 } else { which }
+    }
+
     fn recv(&mut self, which: usize) {
         let fd = Fd(self.sockets[which].as_raw_fd());
         let room = &mut self.buffers[which][self.got[which]..];
@@ -122,7 +145,9 @@ impl Server {
         let entry = match self.way {
             Way::Plain => opcode::Recv::new(fd, at, len).ioprio(1).build(),
             Way::FixedFiles => opcode::Recv::new(index(which), at, len).ioprio(1).build(),
-            Way::Multishot => opcode::RecvMulti::new(fd, GROUP).build(),
+            Way::Multishot => opcode::RecvMulti::new(fd, 0).build(),
+            Way::MultishotOwn => opcode::RecvMulti::new(fd, group(which)).build(),
+            Way::MultishotOwnFixed => opcode::RecvMulti::new(index(which), group(which)).build(),
         };
         self.push(&entry.user_data(which as u64));
     }
@@ -130,7 +155,7 @@ impl Server {
     fn send(&mut self, which: usize, at: *const u8) {
         let len = u32::try_from(MESSAGE).expect("a short message");
         let entry = match self.way {
-            Way::FixedFiles => opcode::Send::new(index(which), at, len).flags(libc::MSG_NOSIGNAL).build(),
+            way if way.has_fixed_files() => opcode::Send::new(index(which), at, len).flags(libc::MSG_NOSIGNAL).build(),
             _ => opcode::Send::new(Fd(self.sockets[which].as_raw_fd()), at, len).flags(libc::MSG_NOSIGNAL).build(),
         };
         self.push(&entry.user_data(which as u64 | SENDING));
@@ -145,4 +170,8 @@ impl Server {
 
 fn index(which: usize) -> Fixed {
     Fixed(u32::try_from(which).expect("few connections"))
+}
+
+fn group(which: usize) -> u16 {
+    u16::try_from(which).expect("few connections")
 }

@@ -33,13 +33,21 @@ fn main() {
         "echo of {} bytes, CPU of the server: as a multiple of descriptors and single-shot receptions",
         echo::MESSAGE
     );
-    for connections in [1, 64] {
+    for connections in [1, 64, 1000] {
         let measure = |way| move || echo::cost_of_a_message(way, connections);
-        let ways = [echo::Way::Plain, echo::Way::FixedFiles, echo::Way::Multishot].map(measure);
+        let ways = [
+            echo::Way::Plain,
+            echo::Way::FixedFiles,
+            echo::Way::Multishot,
+            echo::Way::MultishotOwn,
+            echo::Way::MultishotOwnFixed,
+        ]
+        .map(measure);
         let (base, ratios) = compare(rounds, &ways);
         println!(
-            "{connections:5} connections: {base:6.0} ns; with fixed files {:5.2}; multishot into provided buffers {:5.2}",
-            ratios[1], ratios[2]
+            "{connections:5} connections: {base:6.0} ns; with fixed files {:5.2}; multishot into provided buffers {:5.2}, \
+             into one of the connection's own {:5.2}, and with fixed files {:5.2}",
+            ratios[1], ratios[2], ratios[3], ratios[4]
         );
     }
 }

@@ -5,8 +5,6 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use io_uring::IoUring;
 use io_uring::types::BufRingEntry;
 
-/// Their group.
-pub(crate) const GROUP: u16 = 0;
 /// Bytes of one.
 const EACH: usize = 2048;
 /// The list of them has to begin at a page.
@@ -22,14 +20,14 @@ pub(crate) struct Provided {
 }
 
 impl Provided {
-    /// `count` buffers, a power of two, given to `ring`, which has to be dropped before them.
-    pub(crate) fn new(ring: &IoUring, count: u16) -> Provided {
+    /// `count` buffers, a power of two, given to `ring` as its group `group`; the ring has to be dropped before them.
+    pub(crate) fn new(ring: &IoUring, group: u16, count: u16) -> Provided {
         let list = vec![0; usize::from(count) * size_of::<BufRingEntry>() + PAGE];
         let start = list.as_ptr().align_offset(PAGE);
         let mut provided = Provided { list, start, bytes: vec![0; usize::from(count) * EACH], count, tail: 0 };
         let at = provided.base() as u64;
         // SAFETY: the list has `count` entries from there on, and outlives the ring.
-        unsafe { ring.submitter().register_buf_ring_with_flags(at, count, GROUP, 0) }.expect("Linux 5.19");
+        unsafe { ring.submitter().register_buf_ring_with_flags(at, count, group, 0) }.expect("Linux 5.19");
         (0..count).for_each(|which| provided.give(which));
         provided
     }
