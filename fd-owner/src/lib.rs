@@ -32,6 +32,9 @@ mod event;
 mod feature;
 mod kernel;
 #[cfg(target_os = "linux")]
+#[expect(unsafe_code, reason = "tells the kernel of memory")]
+mod registered;
+#[cfg(target_os = "linux")]
 mod ring;
 #[cfg(target_os = "linux")]
 #[expect(unsafe_code, reason = "lends memory, part of which the kernel writes to")]

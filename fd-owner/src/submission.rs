@@ -9,7 +9,9 @@ use std::time::{Duration, Instant};
 use io_uring::types::{CancelBuilder, Fd, SubmitArgs, Timespec};
 use io_uring::{Builder, IoUring, Probe, cqueue, opcode, squeue};
 
+use crate::Config;
 use crate::config::LONGEST;
+use crate::registered::{Socket, Table};
 use crate::slot::{Grant, Message, Slab};
 use crate::token::{Kind, Token};
 
@@ -46,6 +48,11 @@ impl Completion {
         cqueue::more(self.flags)
     }
 
+    /// True if the kernel took a provided buffer for it.
+    pub(crate) fn took_buffer(&self) -> bool {
+        cqueue::buffer_select(self.flags).is_some()
+    }
+
     /// True if there is more to receive already.
     pub(crate) fn nonempty(&self) -> bool {
         cqueue::sock_nonempty(self.flags)
@@ -65,12 +72,15 @@ impl Completion {
 /// A ring, the memory its operations may use, and a count of those the kernel has.
 pub(crate) struct Ring {
     // Dropped in this order: the ring first, then the memory.
-    uring: IoUring,
+    pub(crate) uring: IoUring,
     slab: Rc<Slab>,
+    pub(crate) table: Table,
+    register_after: Option<u32>,
     /// Operations that the kernel has, or will have by the next entry.
     in_flight: usize,
-    /// Send operations taken so far.
+    /// Send operations taken so far, and receptions.
     sends: u64,
+    pub(crate) receptions: u64,
     /// The kernel knows [`POLL_FIRST`]; an older one may refuse the operation for it.
     waits: bool,
     setup: &'static str,
@@ -93,22 +103,30 @@ const SETUPS: [(&str, Setup); 4] = [
 ];
 
 impl Ring {
-    /// A ring of `entries` submissions and `completions`, set up in the best way this kernel knows.
-    pub(crate) fn new(entries: u32, completions: u32, slab: Rc<Slab>) -> io::Result<Ring> {
+    /// A ring with queues as the configuration has them, set up in the best way this kernel knows.
+    pub(crate) fn new(config: &Config, slab: Rc<Slab>) -> io::Result<Ring> {
         let mut last = io::ErrorKind::Unsupported.into();
         for (setup, flags) in SETUPS {
             let mut builder = IoUring::builder();
-            builder.setup_clamp().setup_cqsize(completions);
+            builder.setup_clamp().setup_cqsize(config.completions);
             flags(&mut builder);
-            match builder.build(entries) {
-                Ok(uring) => {
-                    let waits = knows_poll_first(&uring);
-                    return Ok(Ring { uring, slab, in_flight: 0, sends: 0, setup, waits });
-                }
+            match builder.build(config.entries) {
+                Ok(uring) => return Ok(Ring::of(uring, slab, setup, config.register_after)),
                 Err(error) => last = error,
             }
         }
         Err(last)
+    }
+
+    fn of(uring: IoUring, slab: Rc<Slab>, setup: &'static str, register_after: Option<u32>) -> Ring {
+        let mut known = Probe::new();
+        let asked = uring.submitter().register_probe(&mut known).is_ok();
+        // There is no way to ask for either. The hint came in the release of `IORING_OP_SOCKET` (5.19), receptions that go on
+        // in that of `IORING_OP_SEND_ZC` (6.0).
+        let waits = asked && known.is_supported(opcode::Socket::CODE);
+        let goes_on = asked && known.is_supported(opcode::SendZc::CODE);
+        let table = if goes_on { Table::new(u32::try_from(slab.count().home).unwrap_or(u32::MAX)) } else { Table::Refused };
+        Ring { uring, slab, table, register_after, in_flight: 0, sends: 0, receptions: 0, setup, waits }
     }
 
     /// The hint for a reception that is not worth a try before the socket has something.
@@ -121,9 +139,19 @@ impl Ring {
         self.setup
     }
 
+    /// [`Config::register_after`].
+    pub(crate) fn register_after(&self) -> Option<u32> {
+        self.register_after
+    }
+
     /// Send operations taken so far.
     pub(crate) fn sends(&self) -> u64 {
         self.sends
+    }
+
+    /// Reception operations taken so far.
+    pub(crate) fn receptions(&self) -> u64 {
+        self.receptions
     }
 
     pub(crate) fn slab(&self) -> &Rc<Slab> {
@@ -153,21 +181,23 @@ impl Ring {
 
     pub(crate) fn recv(
         &mut self,
-        fd: BorrowedFd<'_>,
+        socket: Socket<'_>,
         grant: &Grant,
         poll_first: bool,
         token: Token,
     ) -> Result<(), Full> {
-        let hint = self.hint(poll_first);
-        self.push(opcode::Recv::new(Fd(fd.as_raw_fd()), grant.pointer(), grant.len()).ioprio(hint).build(), token)
+        let recv = opcode::Recv::new(socket.number(), grant.pointer(), grant.len()).ioprio(self.hint(poll_first));
+        self.push(recv.build().flags(socket.flags()), token)?;
+        self.receptions += 1;
+        Ok(())
     }
 
     /// Sends what the socket has room for, and fails with `EAGAIN` if that is nothing. It never waits: the kernel's poll of a
     /// socket reports the end of the peer's direction, too, and for ever; a send that waits is tried in vain then, and in
     /// the end by a thread that blocks in it.
-    pub(crate) fn send(&mut self, fd: BorrowedFd<'_>, grant: &Grant, token: Token) -> Result<(), Full> {
-        let send = opcode::Send::new(Fd(fd.as_raw_fd()), grant.pointer(), grant.len());
-        self.push(send.flags(libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT).build(), token)?;
+    pub(crate) fn send(&mut self, socket: Socket<'_>, grant: &Grant, token: Token) -> Result<(), Full> {
+        let send = opcode::Send::new(socket.number(), grant.pointer(), grant.len());
+        self.push(send.flags(libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT).build().flags(socket.flags()), token)?;
         self.sends += 1;
         Ok(())
     }
@@ -222,7 +252,7 @@ impl Ring {
         self.push(opcode::AsyncCancel::new(victim.encode()).build(), token)
     }
 
-    fn push(&mut self, entry: squeue::Entry, token: Token) -> Result<(), Full> {
+    pub(crate) fn push(&mut self, entry: squeue::Entry, token: Token) -> Result<(), Full> {
         let entry = entry.user_data(token.encode());
         if self.try_push(&entry) {
             return Ok(());
@@ -294,12 +324,6 @@ impl Ring {
     }
 }
 
-/// There is no way to ask for the hint; it came in the release of `IORING_OP_SOCKET` (5.19).
-fn knows_poll_first(uring: &IoUring) -> bool {
-    let mut known = Probe::new();
-    uring.submitter().register_probe(&mut known).is_ok() && known.is_supported(opcode::Socket::CODE)
-}
-
 impl Drop for Ring {
     /// The kernel may write to the memory until the last operation is complete: if that cannot be waited for, it is
     /// leaked (R3).
@@ -307,6 +331,10 @@ impl Drop for Ring {
         if !self.drain() {
             LEAKED.fetch_add(1, Ordering::Relaxed);
             std::mem::forget(Rc::clone(&self.slab));
+        }
+        // The kernel is long in doing away with a ring, and sockets are not closed as long as its table has them.
+        if let Table::Made(_) = self.table {
+            let _ = self.uring.submitter().unregister_files();
         }
     }
 }

@@ -69,7 +69,9 @@ pub(super) fn is_transient(errno: i32) -> bool {
 
 impl Entry {
     fn complete_recv(&mut self, completion: &Completion, ring: &Ring, now: Instant) -> Then {
-        self.recv = Op::Idle;
+        if !completion.more() {
+            (self.recv, self.goes_on) = (Op::Idle, false);
+        }
         if std::mem::take(&mut self.watched) {
             self.recv_waits = false;
             if completion.result >= 0 {
@@ -80,8 +82,15 @@ impl Entry {
         if ring.slab().is_kernel(self.slot, Direction::Receive) {
             return self.complete_record(completion, ring, now);
         }
-        let Ok(n) = usize::try_from(completion.result) else { return self.recv_failed(-completion.result, ring) };
-        ring.slab().received(self.slot, n);
+        if completion.took_buffer() {
+            ring.slab().provided_is_taken(self.slot);
+        }
+        let result = usize::try_from(completion.result);
+        // One that goes on may have had nothing to receive into.
+        if result.is_ok_and(|n| n > 0) || ring.slab().is_granted_input(self.slot) {
+            ring.slab().received(self.slot, result.unwrap_or(0));
+        }
+        let Ok(n) = result else { return self.recv_failed(-completion.result, ring) };
         self.recv_waits = !completion.nonempty();
         if n == 0 {
             self.end_input(ring);
@@ -91,7 +100,11 @@ impl Entry {
     }
 
     fn recv_failed(&mut self, errno: i32, ring: &Ring) -> Then {
-        ring.slab().received(self.slot, 0);
+        if errno == libc::ENOBUFS {
+            // There is more than was provided for.
+            self.recv_waits = false;
+            return Then::Pump;
+        }
         if is_transient(errno) {
             self.recv_waits = true;
             return Then::Pump;

@@ -154,6 +154,7 @@ impl Entry {
             self.cancel(kind, ring)?;
         }
         if self.cancels == 0 && [self.recv, self.send] == [Op::Idle; 2] {
+            self.unregister(ring);
             self.pending.detached = true;
             self.stage = Stage::Detached;
         }

@@ -7,6 +7,7 @@ use std::time::Instant;
 use arenatls_engine::{Connection, Direction, Progress, State, Want};
 
 use super::kernel::{Kernel, Reception};
+use super::register::Registration;
 use super::rest::Rest;
 use super::room::Room;
 use crate::slot::FdBackend;
@@ -94,8 +95,11 @@ pub(super) struct Entry {
     pub(super) write_shut: bool,
     /// What is in flight as a reception only watches the socket.
     pub(super) watched: bool,
+    /// What is in flight as a reception goes on after it has brought something.
+    pub(super) goes_on: bool,
     /// Wait for the socket before the next try.
     pub(super) recv_waits: bool,
+    pub(super) registration: Registration,
     pub(super) room: Room,
     pub(super) rest: Rest,
     pub(super) kernel: Kernel,
@@ -129,7 +133,9 @@ impl Entry {
             read_ended: false,
             write_shut: false,
             watched: false,
+            goes_on: false,
             recv_waits: false,
+            registration: Registration::default(),
             room: Room::default(),
             rest: Rest::Awake { since: now },
             kernel: Kernel::default(),
@@ -239,6 +245,7 @@ impl Entry {
         }
         if self.cancels == 0 && [self.recv, self.send, self.connect] == [Op::Idle; 3] {
             // The order matters: nothing of the kernel's knows the descriptor any more, then nothing has the slot.
+            self.unregister(ring);
             self.conn = None;
             self.socket = None;
             ring.slab().release(self.slot);
@@ -302,7 +309,7 @@ impl Entry {
     }
 
     pub(super) fn arm_recv(&mut self, ring: &mut Ring) -> Result<(), Full> {
-        if self.recv != Op::Idle || self.read_ended {
+        if self.recv != Op::Idle && !self.wants_buffer(ring) || self.read_ended || self.socket.is_none() {
             return Ok(());
         }
         if self.rest == Rest::Resting {
@@ -321,11 +328,8 @@ impl Entry {
                 0
             }
         };
-        let grant = ring.slab().grant_input(self.slot, whole, most);
-        let (Some(socket), Some(grant)) = (&self.socket, grant) else { return Ok(()) };
-        let token = self.token(Kind::Recv);
-        let armed = ring.recv(socket.as_fd(), &grant, self.recv_waits, token);
-        armed.inspect_err(|_| ring.slab().received(self.slot, 0))?;
+        let Some(grant) = ring.slab().grant_input(self.slot, whole, most) else { return Ok(()) };
+        self.receive(&grant, ring).inspect_err(|_| ring.slab().received(self.slot, 0))?;
         self.recv = Op::InFlight;
         Ok(())
     }
@@ -342,8 +346,9 @@ impl Entry {
             return self.arm_message(ring);
         }
         let token = self.token(Kind::Send);
-        let (Some(socket), Some(grant)) = (&self.socket, ring.slab().grant_output(self.slot)) else { return Ok(()) };
-        let armed = ring.send(socket.as_fd(), &grant, token);
+        let Some(grant) = ring.slab().grant_output(self.slot) else { return Ok(()) };
+        let Some(socket) = self.operand() else { return Ok(()) };
+        let armed = ring.send(socket, &grant, token);
         armed.inspect_err(|_| ring.slab().sent(self.slot, 0))?;
         self.send = Op::InFlight;
         Ok(())

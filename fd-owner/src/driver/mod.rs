@@ -26,6 +26,7 @@ mod detach;
 mod entry;
 mod kernel;
 mod poll;
+mod register;
 mod rest;
 mod room;
 #[expect(unsafe_code, reason = "makes a descriptor")]
@@ -35,6 +36,7 @@ mod writers;
 use accept::{LISTENERS, Listener};
 pub use detach::{NotAdopted, NotTaken};
 use entry::{Entry, Stage};
+use register::Registration;
 
 /// Which end of a connection we are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +56,7 @@ pub enum Role<'a> {
 ///
 /// | kind | methods |
 /// |---|---|
-/// | getters | [`slots`](Self::slots), [`connections`](Self::connections), [`resting`](Self::resting), [`peer_addr`](Self::peer_addr), [`sends`](Self::sends), [`ring_setup`](Self::ring_setup), [`has_kernel_tls`](Self::has_kernel_tls), [`unsealed_at_end`](Self::unsealed_at_end), [`waker`](Self::waker) |
+/// | getters | [`slots`](Self::slots), [`connections`](Self::connections), [`resting`](Self::resting), [`peer_addr`](Self::peer_addr), [`sends`](Self::sends), [`receptions`](Self::receptions), [`ring_setup`](Self::ring_setup), [`has_kernel_tls`](Self::has_kernel_tls), [`unsealed_at_end`](Self::unsealed_at_end), [`waker`](Self::waker) |
 /// | connections in | [`listen`](Self::listen), [`adopt`](Self::adopt), [`connect`](Self::connect), [`adopt_connection`](Self::adopt_connection) |
 /// | connections out | [`detach`](Self::detach), [`take_detached`](Self::take_detached) |
 /// | commands | [`connection`](Self::connection), [`writer`](Self::writer), [`close`](Self::close), [`abort`](Self::abort), [`pause`](Self::pause), [`resume`](Self::resume), [`stop_listening`](Self::stop_listening) |
@@ -151,7 +153,7 @@ impl RingDriver {
         {
             slab = slab.with_messages(layer).map_err(system("take memory for the kernel's messages"))?;
         }
-        let mut ring = Ring::new(config.entries, config.completions, Rc::new(slab)).map_err(why_not)?;
+        let mut ring = Ring::new(&config, Rc::new(slab)).map_err(why_not)?;
         if !ring.is_usable() {
             return Err(too_old());
         }
@@ -258,6 +260,7 @@ impl RingDriver {
             conn: Some(conn),
             socket: Some(socket),
             slot,
+            registration: Registration::to_come(&self.ring),
             ..Entry::free(index, now)
         };
         self.schedule(index);
@@ -363,6 +366,11 @@ impl RingDriver {
     /// took only a part of it.
     pub fn sends(&self) -> u64 {
         self.ring.sends()
+    }
+
+    /// Reception operations that the ring has taken so far. One that goes on ([`Config::register_after`]) is one.
+    pub fn receptions(&self) -> u64 {
+        self.ring.receptions()
     }
 
     /// The flags the ring was made with: the best this kernel knows.

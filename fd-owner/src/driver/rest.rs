@@ -62,6 +62,7 @@ impl Entry {
             }
             Op::Cancelling if !self.watched => Ok(()),
             _ => {
+                self.unregister(ring);
                 // What waits for the application, or for the peer to read, stays; it is looked at again later.
                 let given = self.conn.as_mut().is_some_and(|conn| conn.backend_mut().give_back());
                 self.rest = if given { Rest::Resting } else { Rest::Awake { since: Instant::now() } };

@@ -18,6 +18,8 @@ mod memory;
 #[expect(unsafe_code, reason = "writes what the kernel reads of a message, and reads what it writes")]
 mod message;
 mod outbox;
+#[expect(unsafe_code, reason = "writes what the kernel reads of a provided buffer")]
+mod provided;
 
 pub use backend::FdBackend;
 use inbox::Inbox;
@@ -26,6 +28,7 @@ use memory::{Lease, Mapping};
 use message::KernelPart;
 pub(crate) use message::Message;
 use outbox::Outbox;
+use provided::Group;
 
 /// Slots begin at multiples of this (bytes).
 const PAGE: usize = 4096;
@@ -87,12 +90,14 @@ struct SlotState {
     driver: Cell<bool>,
     /// The kernel protects the records of this direction.
     kernel: [Cell<bool>; 2],
+    group: Cell<Group>,
 }
 
 impl Slab {
     /// Memory for `slots` connections of `inbound` and `outbound` bytes each; address space only, until it is used.
     pub(crate) fn new(slots: usize, inbound: usize, outbound: usize) -> io::Result<Slab> {
-        let stride = (inbound + outbound + COLOURS * LINE).next_multiple_of(PAGE);
+        // The last page is the group's of provided buffers.
+        let stride = (inbound + outbound + COLOURS * LINE).next_multiple_of(PAGE) + PAGE;
         let all = stride.checked_mul(slots).ok_or(io::ErrorKind::OutOfMemory)?;
         let state = || SlotState {
             inbox: Cell::new(Inbox::new(inbound)),
@@ -102,6 +107,7 @@ impl Slab {
             backend: Cell::new(false),
             driver: Cell::new(false),
             kernel: [Cell::new(false), Cell::new(false)],
+            group: Cell::default(),
         };
         let names = 0..u32::try_from(slots).unwrap_or(u32::MAX);
         Ok(Slab {
@@ -140,7 +146,7 @@ impl Slab {
     pub(crate) fn release(&self, slot: u32) {
         let state = self.state(slot);
         assert!(
-            state.inbox.get().is_whole() && state.outbox.get().is_whole(),
+            state.inbox.get().is_whole() && state.outbox.get().is_whole() && !state.group.get().is_registered(),
             "slot {slot} is released under an operation"
         );
         state.driver.set(false);
@@ -198,7 +204,8 @@ impl Slab {
     fn give_back(&self, slot: u32, _lease: &mut Lease) -> bool {
         let state = self.state(slot);
         let (inbox, outbox) = (state.inbox.get(), state.outbox.get());
-        if !(inbox.is_whole() && inbox.waiting().is_empty() && outbox.is_whole() && outbox.len() == 0) {
+        let idle = inbox.is_whole() && inbox.waiting().is_empty() && outbox.is_whole() && outbox.len() == 0;
+        if !idle || state.group.get().is_registered() {
             return false;
         }
         // SAFETY: R6: slices borrow the lease, which the caller has: none is alive. The kernel has no byte of the slot (R3),
@@ -214,6 +221,11 @@ impl Slab {
     pub(crate) fn grant_input(&self, slot: u32, whole: usize, most: usize) -> Option<Grant> {
         let range = update(&self.state(slot).inbox, |inbox| inbox.grant(whole, most))?;
         Some(self.grant(slot, Port::In, self.start(slot), range))
+    }
+
+    /// Whether the kernel has room to receive into.
+    pub(crate) fn is_granted_input(&self, slot: u32) -> bool {
+        !self.state(slot).inbox.get().is_whole()
     }
 
     /// The reception is complete and brought `n` bytes.

@@ -1,0 +1,78 @@
+//! A slot's group of one provided buffer: how a reception that goes on is given its next room.
+//!
+//! The kernel takes the buffer when something comes, and says so with the completion. What is provided is a grant like any
+//! other, and the next one follows it.
+
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU16, Ordering};
+
+use io_uring::types::BufRingEntry;
+
+use super::{Grant, PAGE, Slab, update};
+
+/// Where a slot stands with its group.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Group {
+    /// The kernel knows the group.
+    registered: bool,
+    /// A buffer lies in it that the kernel has not taken.
+    full: bool,
+    /// Buffers ever laid into it, as the kernel counts them.
+    tail: u16,
+}
+
+impl Group {
+    pub(super) fn is_registered(self) -> bool {
+        self.registered
+    }
+}
+
+impl Slab {
+    /// The page that a slot's group begins with, of one entry.
+    pub(crate) fn group(&self, slot: u32) -> u64 {
+        self.list(slot).as_ptr() as u64
+    }
+
+    /// The kernel knows the group, and takes it for empty.
+    pub(crate) fn set_registered(&self, slot: u32) {
+        self.state(slot).group.set(Group { registered: true, ..Group::default() });
+    }
+
+    /// The kernel has forgotten the group. Not before: it would read other entries than we write.
+    pub(crate) fn set_unregistered(&self, slot: u32) {
+        self.state(slot).group.set(Group::default());
+        // SAFETY: R8: one entry, of plain bytes, in the slot's last page, which the kernel has forgotten.
+        unsafe { self.list(slot).as_ptr().write_bytes(0, 1) };
+    }
+
+    /// Lays `grant` into the slot's group, for the reception under way or the next; what lies in it and was not taken is
+    /// replaced, for which there must be no reception under way.
+    pub(crate) fn provide(&self, slot: u32, grant: &Grant) {
+        let list = self.list(slot);
+        // SAFETY: R8: the slot's last page, which is live; the kernel reads it only, and only up to the tail, which is behind
+        // it, or in a reception, of which there is none. The reference is gone before either changes.
+        let entry = unsafe { &mut *list.as_ptr() };
+        entry.set_addr(grant.pointer() as u64);
+        entry.set_len(grant.len());
+        entry.set_bid(0);
+        let tail = update(&self.state(slot).group, |group| {
+            group.tail = group.tail.wrapping_add(u16::from(!group.full));
+            group.full = true;
+            group.tail
+        });
+        // SAFETY: R8: the first entry of the list, which is live.
+        let shared = unsafe { BufRingEntry::tail(list.as_ptr()) };
+        // SAFETY: R8: two aligned bytes of the first entry, which the kernel only reads.
+        unsafe { AtomicU16::from_ptr(shared.cast_mut()) }.store(tail, Ordering::Release);
+    }
+
+    /// The kernel has taken what lay in the slot's group.
+    pub(crate) fn provided_is_taken(&self, slot: u32) {
+        update(&self.state(slot).group, |group| group.full = false);
+    }
+
+    fn list(&self, slot: u32) -> NonNull<BufRingEntry> {
+        let end = self.pages(slot).end;
+        self.memory.at(&(end - PAGE..end)).cast()
+    }
+}
