@@ -1,42 +1,16 @@
 //! Connections without traffic give their memory back, and lose nothing by it.
 
 use std::io::{Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpListener;
 use std::time::Duration;
 
 use arenatls::Options;
-use arenatls::openssl::ssl::SslStream;
 use arenatls_fd_owner::{Config, ConnectionId, RingDriver};
-use arenatls_rig::ring::{Echo, Told, client, contexts, driver, pattern, poll, reasons, run_out};
+use arenatls_rig::echo_ring::{CLIENTS, connected, exchange, turn};
+use arenatls_rig::ring::{Echo, Told, client, contexts, driver, pattern, reasons, run_out};
 
-const CLIENTS: usize = 8;
-
-/// The server's driver, what it does, what it told, and its clients.
-type Connected = (RingDriver, Echo, Vec<Told>, Vec<SslStream<TcpStream>>);
-
-/// An echo server whose connections rest soon, and clients that are connected to it. The clients' handshakes need a
-/// thread: they wait for the server.
-fn connected(rest_after: Option<Duration>) -> Option<Connected> {
-    let (client_context, server_context) = contexts();
-    let mut driver = driver(Config::default().rest_after(rest_after))?;
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
-    driver.listen(listener.into(), server_context, Options::default()).unwrap();
-    let (mut echo, mut log) = (Echo::new(64), Vec::new());
-    let clients =
-        std::thread::spawn(move || (0..CLIENTS).map(|_| client(address, &client_context)).collect::<Vec<_>>());
-    while !clients.is_finished() {
-        turn(&mut driver, &mut echo, &mut log, 10);
-    }
-    let clients = clients.join().unwrap();
-    turn(&mut driver, &mut echo, &mut log, 1);
-    Some((driver, echo, log, clients))
-}
-
-fn turn(driver: &mut RingDriver, echo: &mut Echo, log: &mut Vec<Told>, milliseconds: u64) {
-    poll(driver, echo, log);
-    driver.turn(Some(Duration::from_millis(milliseconds))).unwrap();
-    poll(driver, echo, log);
+fn config(rest_after: Option<Duration>) -> Config {
+    Config::default().rest_after(rest_after)
 }
 
 /// Turns until so many connections rest.
@@ -50,33 +24,11 @@ fn until_resting(driver: &mut RingDriver, echo: &mut Echo, log: &mut Vec<Told>, 
     panic!("{} of {wanted} rest: {driver:?}", driver.resting());
 }
 
-/// One exchange, byte for byte.
-fn exchange(
-    driver: &mut RingDriver,
-    echo: &mut Echo,
-    log: &mut Vec<Told>,
-    client: &mut SslStream<TcpStream>,
-    n: usize,
-) {
-    let sent = pattern(n, n);
-    client.write_all(&sent).unwrap();
-    client.get_ref().set_nonblocking(true).unwrap();
-    let mut got = Vec::new();
-    while got.len() < n {
-        turn(driver, echo, log, 1);
-        let mut some = [0; 4096];
-        match client.read(&mut some) {
-            Ok(n) => got.extend_from_slice(&some[..n]),
-            Err(error) => assert_eq!(error.kind(), std::io::ErrorKind::WouldBlock, "{log:?}"),
-        }
-    }
-    client.get_ref().set_nonblocking(false).unwrap();
-    assert_eq!(got, sent);
-}
-
 #[test]
 fn connections_without_traffic_rest_and_go_on_when_it_comes() {
-    let Some((mut driver, mut echo, mut log, mut clients)) = connected(Some(Duration::from_millis(20))) else { return };
+    let Some((mut driver, mut echo, mut log, mut clients)) = connected(config(Some(Duration::from_millis(20)))) else {
+        return;
+    };
     for round in 0..4 {
         until_resting(&mut driver, &mut echo, &mut log, CLIENTS);
         for client in &mut clients {
@@ -91,7 +43,7 @@ fn connections_without_traffic_rest_and_go_on_when_it_comes() {
 
 #[test]
 fn without_the_option_nobody_rests() {
-    let Some((mut driver, mut echo, mut log, clients)) = connected(None) else { return };
+    let Some((mut driver, mut echo, mut log, clients)) = connected(config(None)) else { return };
     (0..10).for_each(|_| turn(&mut driver, &mut echo, &mut log, 10));
     assert_eq!(driver.resting(), 0);
     drop(clients);
@@ -101,7 +53,9 @@ fn without_the_option_nobody_rests() {
 /// Traffic comes just when its connection goes to rest: nothing is lost to the reception that is taken back.
 #[test]
 fn a_byte_that_comes_while_its_connection_falls_asleep_is_not_lost() {
-    let Some((mut driver, mut echo, mut log, mut clients)) = connected(Some(Duration::from_millis(1))) else { return };
+    let Some((mut driver, mut echo, mut log, mut clients)) = connected(config(Some(Duration::from_millis(1)))) else {
+        return;
+    };
     for round in 0_u32..400 {
         let client = &mut clients[round as usize % CLIENTS];
         std::thread::sleep(Duration::from_micros(u64::from(round * 37 % 2500)));
@@ -114,7 +68,9 @@ fn a_byte_that_comes_while_its_connection_falls_asleep_is_not_lost() {
 /// What the application has not read yet stays where it is, and so does half a record.
 #[test]
 fn memory_that_something_waits_in_is_not_given_back() {
-    let Some((mut driver, mut echo, mut log, mut clients)) = connected(Some(Duration::from_millis(1))) else { return };
+    let Some((mut driver, mut echo, mut log, mut clients)) = connected(config(Some(Duration::from_millis(1)))) else {
+        return;
+    };
     until_resting(&mut driver, &mut echo, &mut log, CLIENTS);
     let id: ConnectionId =
         log.iter().find_map(|told| if let Told::Accepted(id) = told { Some(*id) } else { None }).unwrap();
@@ -136,7 +92,7 @@ fn memory_that_something_waits_in_is_not_given_back() {
 /// Who is to rest at once, and cannot, does not keep the driver from sleeping.
 #[test]
 fn a_driver_sleeps_though_a_connection_cannot_rest() {
-    let Some((mut driver, mut echo, mut log, mut clients)) = connected(Some(Duration::ZERO)) else { return };
+    let Some((mut driver, mut echo, mut log, mut clients)) = connected(config(Some(Duration::ZERO))) else { return };
     until_resting(&mut driver, &mut echo, &mut log, CLIENTS);
     for told in log.clone() {
         if let Told::Accepted(id) = told {

@@ -57,7 +57,8 @@ impl Table {
     /// How many places there are. The kernel refuses a table of more places than the process may have descriptors.
     fn make(&mut self, uring: &IoUring) -> u32 {
         if let Table::NotMade(places) = *self {
-            let halves = std::iter::successors(Some(places), |places| Some(places / 2)).take_while(|places| *places > 0);
+            let halves =
+                std::iter::successors(Some(places), |places| Some(places / 2)).take_while(|places| *places > 0);
             let made = halves.into_iter().find(|places| uring.submitter().register_files_sparse(*places).is_ok());
             *self = made.map_or(Table::Refused, Table::Made);
         }

@@ -125,7 +125,8 @@ impl Ring {
         // in that of `IORING_OP_SEND_ZC` (6.0).
         let waits = asked && known.is_supported(opcode::Socket::CODE);
         let goes_on = asked && known.is_supported(opcode::SendZc::CODE);
-        let table = if goes_on { Table::new(u32::try_from(slab.count().home).unwrap_or(u32::MAX)) } else { Table::Refused };
+        let table =
+            if goes_on { Table::new(u32::try_from(slab.count().home).unwrap_or(u32::MAX)) } else { Table::Refused };
         Ring { uring, slab, table, register_after, in_flight: 0, sends: 0, receptions: 0, setup, waits }
     }
 

@@ -196,6 +196,7 @@ fn run(seed: u64, mode: &Mode) {
     // The ring has as little memory as there may be, or more than either pool's.
     let memory = if seed.is_multiple_of(2) { Config::LEAST_MEMORY } else { (80_000, 80_000) };
     let config = Config::default().connections(1).queues(4, 8).memory(memory.0, memory.1);
+    let config = config.register_after(u32::try_from(seed % 2).ok());
     let Some((world, conn, socket)) = World::with(mode, config) else { return };
     if seed.is_multiple_of(3) {
         small_send_buffer(&socket, 4096);
