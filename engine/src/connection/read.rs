@@ -123,18 +123,10 @@ impl<B: Backend> Connection<B> {
         relabel(&mut self.backend.input()[..record], opened).ok_or(BadRecord::TooShort { length: record })?;
         let front = Front::of(opened, record);
         self.inbound.opened = Some(front);
-        self.tls.set_wiping(self.is_private(opened.content_type));
+        // An alert is nobody's secret; nor is a Finished, a KeyUpdate or a ticket, which will be sent in the clear, and which
+        // OpenSSL does not wipe where it keeps it.
+        self.tls.set_wiping(opened.content_type == APPLICATION_DATA);
         Ok(front)
-    }
-
-    /// Whether what a record of this type says is for the two ends alone. An alert is not, nor in TLS 1.2 the Finished or a
-    /// HelloRequest; tickets, there, went before in the clear.
-    fn is_private(&self, content_type: u8) -> bool {
-        match content_type {
-            ALERT => false,
-            HANDSHAKE => self.is_tls13(),
-            _ => true,
-        }
     }
 
     /// Application data stays where it was opened until it is read.
