@@ -1,6 +1,6 @@
 //! A connection joined to a blocking socket: the loop that moves ciphertext, with a deadline.
 
-use std::io::{self, ErrorKind, IoSlice, Read as _, Write as _};
+use std::io::{self, ErrorKind, IoSlice, Read as _};
 use std::net::{Shutdown, TcpStream};
 use std::time::{Duration, Instant};
 
@@ -131,17 +131,16 @@ impl<'memory> Link<'memory> {
     fn flush(&mut self) -> Result<(), Failure> {
         while self.connection.backend().unsent() > 0 {
             self.arm()?;
-            let waiting = self.connection.backend().to_send();
-            let n = match self.socket.write(waiting) {
-                Ok(n) => n,
-                Err(error) if error.kind() == ErrorKind::Interrupted => 0,
+            let backend = self.connection.backend_mut();
+            match backend.write_to(&self.socket) {
+                Ok(_) => {}
                 Err(error) if is_timeout(&error) => return Err(self.late()),
                 Err(error) => {
+                    let lost = backend.to_send().len();
+                    backend.sent(lost).map_err(overrun)?;
                     self.mute.get_or_insert(error);
-                    waiting.len()
                 }
-            };
-            self.connection.backend_mut().sent(n).map_err(overrun)?;
+            }
         }
         Ok(())
     }
@@ -149,10 +148,8 @@ impl<'memory> Link<'memory> {
     fn receive(&mut self) -> Result<(), Failure> {
         self.arm()?;
         let backend = self.connection.backend_mut();
-        match self.socket.read(backend.receive_into()) {
-            Ok(0) => backend.end_of_input(),
-            Ok(n) => backend.received(n).map_err(overrun)?,
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+        match backend.read_from(&self.socket) {
+            Ok(_) => {}
             Err(error) if is_timeout(&error) => return Err(self.late()),
             // A reset is an end, only a rude one. Whether anything is missing is for TLS to say.
             Err(error) => {

@@ -1,6 +1,6 @@
 //! On memory of a pool: a blocking socket and a thread for each connection.
 
-use std::io::{self, Read as _, Write as _};
+use std::io;
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::thread;
 use std::time::Duration;
@@ -46,17 +46,17 @@ fn converse(mut socket: TcpStream, context: &SslContext, pool: &ArenaPool) -> Re
     socket.set_read_timeout(Some(PATIENCE))?;
     socket.set_write_timeout(Some(PATIENCE))?;
     let mut connection = Connection::accept(Ssl::new(context)?, pool.backend()?)?;
-    let outcome = echo(&mut connection, &mut socket);
+    let outcome = echo(&mut connection, &socket);
     // close_notify, or the alert that says what went wrong; then the rest of the peer's, or a reset would destroy it.
     let _ = connection.close();
-    flush(&mut connection, &mut socket)?;
+    flush(&mut connection, &socket)?;
     socket.shutdown(Shutdown::Write)?;
     socket.set_read_timeout(Some(Duration::from_secs(2)))?;
     let _ = io::copy(&mut socket, &mut io::sink());
     outcome
 }
 
-fn echo(connection: &mut Connection<ArenaBackend<'_>>, socket: &mut TcpStream) -> Result<(), Failure> {
+fn echo(connection: &mut Connection<ArenaBackend<'_>>, socket: &TcpStream) -> Result<(), Failure> {
     let mut echo = Echo::default();
     loop {
         let mut ready = false;
@@ -87,25 +87,15 @@ fn echo(connection: &mut Connection<ArenaBackend<'_>>, socket: &mut TcpStream) -
             Wish::Close => return Ok(()),
             // Something may have waited for output to leave, or lie there already.
             _ if ready || had_output => {}
-            _ => receive(connection, socket)?,
+            _ => {
+                connection.backend_mut().read_from(socket)?;
+            }
         }
     }
 }
 
-fn flush(connection: &mut Connection<ArenaBackend<'_>>, socket: &mut TcpStream) -> io::Result<bool> {
-    let had_output = !connection.backend().to_send().is_empty();
-    while !connection.backend().to_send().is_empty() {
-        let n = socket.write(connection.backend().to_send())?;
-        connection.backend_mut().sent(n).map_err(io::Error::other)?;
-    }
+fn flush(connection: &mut Connection<ArenaBackend<'_>>, socket: &TcpStream) -> io::Result<bool> {
+    let had_output = connection.backend().unsent() > 0;
+    while connection.backend_mut().write_to(socket)? > 0 {}
     Ok(had_output)
-}
-
-fn receive(connection: &mut Connection<ArenaBackend<'_>>, socket: &mut TcpStream) -> io::Result<()> {
-    let backend = connection.backend_mut();
-    match socket.read(backend.receive_into())? {
-        0 => backend.end_of_input(),
-        n => backend.received(n).map_err(io::Error::other)?,
-    }
-    Ok(())
 }

@@ -35,20 +35,20 @@ fn main() -> Result<(), Failure> {
     client.join().map_err(|_| "the client panicked")?
 }
 
-fn serve(mut socket: TcpStream, context: &SslContext) -> Result<(), Failure> {
+fn serve(socket: TcpStream, context: &SslContext) -> Result<(), Failure> {
     let pool = ArenaPool::new(Budget::bytes(64 * 1024));
     let mut app = App::default();
     let mut connection = Connection::accept(Ssl::new(context)?, pool.backend()?)?;
-    memory::serve(&mut connection, &mut socket, &mut app, "in memory", 1)?;
+    memory::serve(&mut connection, &socket, &mut app, "in memory", 1)?;
 
     #[cfg(target_os = "linux")]
-    let (mut connection, mut socket) = ring::visit(connection, socket, &mut app, &pool)?;
+    let (mut connection, socket) = ring::visit(connection, socket, &mut app, &pool)?;
 
     // Off the ring it may go to any thread.
     let last = move || {
-        memory::serve(&mut connection, &mut socket, &mut app, "in memory, on another thread", usize::MAX)?;
+        memory::serve(&mut connection, &socket, &mut app, "in memory, on another thread", usize::MAX)?;
         let _ = connection.close()?;
-        memory::flush(&mut connection, &mut socket)?;
+        memory::flush(&mut connection, &socket)?;
         Ok(())
     };
     thread::scope(|scope| scope.spawn(last).join().map_err(|_| "the server panicked")?)

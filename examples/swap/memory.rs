@@ -1,6 +1,6 @@
 //! In memory of a pool, over a blocking socket.
 
-use std::io::{self, Read as _, Write as _};
+use std::io;
 use std::net::TcpStream;
 
 use arenatls::{ArenaBackend, Connection, Event};
@@ -11,7 +11,7 @@ use crate::app::App;
 /// Goes on until so many lines were read in all, or the peer is done.
 pub(crate) fn serve(
     connection: &mut Connection<ArenaBackend<'_>>,
-    socket: &mut TcpStream,
+    socket: &TcpStream,
     app: &mut App,
     place: &str,
     lines: usize,
@@ -28,7 +28,7 @@ pub(crate) fn serve(
             None => {
                 // Something may have waited for output to leave.
                 if !flush(connection, socket)? {
-                    receive(connection, socket)?;
+                    connection.backend_mut().read_from(socket)?;
                 }
                 app.reply(connection)?;
             }
@@ -38,20 +38,8 @@ pub(crate) fn serve(
 }
 
 /// Sends what waits; true if something did.
-pub(crate) fn flush(connection: &mut Connection<ArenaBackend<'_>>, socket: &mut TcpStream) -> io::Result<bool> {
+pub(crate) fn flush(connection: &mut Connection<ArenaBackend<'_>>, socket: &TcpStream) -> io::Result<bool> {
     let had_output = connection.backend().unsent() > 0;
-    while connection.backend().unsent() > 0 {
-        let n = socket.write(connection.backend().to_send())?;
-        connection.backend_mut().sent(n).map_err(io::Error::other)?;
-    }
+    while connection.backend_mut().write_to(socket)? > 0 {}
     Ok(had_output)
-}
-
-fn receive(connection: &mut Connection<ArenaBackend<'_>>, socket: &mut TcpStream) -> io::Result<()> {
-    let backend = connection.backend_mut();
-    match socket.read(backend.receive_into())? {
-        0 => backend.end_of_input(),
-        n => backend.received(n).map_err(io::Error::other)?,
-    }
-    Ok(())
 }

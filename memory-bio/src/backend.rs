@@ -13,6 +13,7 @@ use std::fmt;
 /// - bytes in: [`receive_into`](Self::receive_into), then [`received`](Self::received);
 ///   [`end_of_input`](Self::end_of_input) once the transport has ended;
 /// - bytes out: [`to_send`](Self::to_send), then [`sent`](Self::sent);
+/// - both, for transports of `std::io`: [`read_from`](Self::read_from), [`write_to`](Self::write_to);
 /// - to and from another backend: [`Handover`], by way of
 ///   [`Connection::exchange`](arenatls_engine::Connection::exchange);
 /// - getters: [`unsent`](Self::unsent), [`moved_bytes`](Self::moved_bytes), [`capacities`](Self::capacities).

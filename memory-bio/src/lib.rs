@@ -3,7 +3,7 @@
 //! A TLS connection needs memory for what has arrived and is not yet read, and for what is written and not yet
 //! sent. This crate takes both out of an arena, in one piece per connection, and shows it to either side as plain
 //! slices. The engine opens and seals records in them; the caller reads from and writes to the transport. Nothing
-//! here does I/O, blocks, or allocates once the connection has its memory.
+//! here does I/O of its own, blocks, or allocates once the connection has its memory.
 //!
 //! | type | what it is |
 //! |---|---|
@@ -14,13 +14,13 @@
 //!
 //! # Example
 //!
-//! Anything that implements [`Read`](std::io::Read) and [`Write`](std::io::Write) can be the transport. Here two
-//! slices are, and the place of the engine is taken by a line that sends back what has come in.
+//! Anything that implements [`Read`](std::io::Read) and [`Write`](std::io::Write) can be the transport, and anything else
+//! that fills and takes slices. Here a slice and a vector are, and the place of the engine is taken by lines that send back
+//! what has come in.
 //!
 //! ```
 //! use arenatls_engine::Backend;
-//! use arenatls_memory_bio::{ArenaPool, Budget};
-//! use std::io::{Read, Write};
+//! use arenatls_memory_bio::{ArenaPool, Budget, Intake};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let (mut from_peer, mut to_peer) = (&b"ciphertext"[..], Vec::new());
@@ -28,16 +28,14 @@
 //! let pool = ArenaPool::new(Budget::bytes(64 * 1024)); // of one connection
 //! let mut backend = pool.backend()?;
 //!
-//! let n = from_peer.read(backend.receive_into())?; // straight into the arena
-//! backend.received(n)?;
+//! assert_eq!(backend.read_from(&mut from_peer)?, Intake::Bytes(10)); // straight into the arena
 //!
-//! let ports = backend.ports(n); // the engine's side
-//! ports.room[..n].copy_from_slice(&ports.input[..n]);
-//! backend.consume(n);
-//! backend.commit(n);
+//! let ports = backend.ports(10); // the engine's side
+//! ports.room[..10].copy_from_slice(&ports.input[..10]);
+//! backend.consume(10);
+//! backend.commit(10);
 //!
-//! let n = to_peer.write(backend.to_send())?; // straight out of it
-//! backend.sent(n)?;
+//! while backend.write_to(&mut to_peer)? > 0 {} // straight out of it
 //!
 //! drop(backend); // zeroed, then back in the pool
 //! assert_eq!((to_peer.as_slice(), pool.idle()), (&b"ciphertext"[..], 1));
@@ -65,6 +63,7 @@ mod capacities;
 mod piece;
 mod pool;
 mod queue;
+mod transport;
 
 pub use arena::{Arena, ArenaError};
 pub use backend::{ArenaBackend, Overrun};
@@ -72,3 +71,4 @@ pub use budget::{Budget, BudgetExceeded, OutOfMemory};
 pub use capacities::Capacities;
 pub use pool::{ArenaPool, PoolError};
 pub use queue::Queue;
+pub use transport::Intake;

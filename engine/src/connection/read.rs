@@ -123,6 +123,9 @@ impl<B: Backend> Connection<B> {
         relabel(&mut self.backend.input()[..record], opened).ok_or(BadRecord::TooShort { length: record })?;
         let front = Front::of(opened, record);
         self.inbound.opened = Some(front);
+        // An alert is nobody's secret; nor is a Finished, a KeyUpdate or a ticket, which will be sent in the clear, and which
+        // OpenSSL does not wipe where it keeps it.
+        self.tls.set_wiping(opened.content_type == APPLICATION_DATA);
         Ok(front)
     }
 

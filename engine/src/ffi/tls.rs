@@ -34,6 +34,8 @@ pub(crate) type Called = Result<Outcome, Error>;
 pub(crate) struct Tls {
     ssl: Ssl,
     calls: u64,
+    /// Whether OpenSSL wipes what it has read.
+    wipes: bool,
     /// Whether the connection has ended well, as far as it has ended.
     pub(crate) ended_well: bool,
 }
@@ -91,7 +93,7 @@ impl Tls {
             // SAFETY: `ssl` is live.
             Role::Server => unsafe { ffi::SSL_set_accept_state(raw) },
         }
-        Ok(Tls { ssl, calls: 0, ended_well: false })
+        Ok(Tls { ssl, calls: 0, wipes: true, ended_well: false })
     }
 
     pub(crate) fn ssl(&self) -> &SslRef {
@@ -123,6 +125,24 @@ impl Tls {
         let ssl = self.ssl.as_ptr();
         // SAFETY: the SSL is live; SSL_set_mode is this control.
         unsafe { ffi::SSL_ctrl(ssl, ffi::SSL_CTRL_MODE, ffi::SSL_MODE_RELEASE_BUFFERS, ptr::null_mut()) };
+    }
+
+    /// Whether OpenSSL is to wipe what it reads from here on (`SSL_OP_CLEANSE_PLAINTEXT`), as it does at first.
+    ///
+    /// Once it [releases buffers](Self::release_buffers) it wipes all 16 KiB of one for a record of any length.
+    pub(crate) fn set_wiping(&mut self, wipe: bool) {
+        if wipe == self.wipes {
+            return;
+        }
+        self.wipes = wipe;
+        let ssl = self.ssl.as_ptr();
+        if wipe {
+            // SAFETY: the SSL is live.
+            unsafe { sys::SSL_set_options(ssl, sys::SSL_OP_CLEANSE_PLAINTEXT) };
+        } else {
+            // SAFETY: the SSL is live.
+            unsafe { sys::SSL_clear_options(ssl, sys::SSL_OP_CLEANSE_PLAINTEXT) };
+        }
     }
 
     fn clear_mode(&mut self, mode: c_long) {
