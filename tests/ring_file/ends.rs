@@ -13,6 +13,8 @@ use arenatls_rig::ring::{Told, contexts, pattern, poll, read_to_end, reasons, re
 use crate::support::{config, start};
 
 const LEN: usize = (1 << 20) + 1;
+/// So many turns do not send that much: one reads 32 KiB of it at most.
+const POINTS: usize = 28;
 
 fn nothing(_: &mut RingDriver, _: &DriverEvent) {}
 
@@ -74,7 +76,7 @@ fn read_what_comes(mut stream: SslStream<TcpStream>) -> Vec<u8> {
 
 /// Takes so many turns after the handshake, then does it.
 fn after(turns: usize, cold: bool, act: impl FnOnce(RingDriver, ConnectionId, &mut Vec<Told>)) -> Option<Vec<u8>> {
-    let (mut driver, id, reader) = start(config(), contexts(), Some(16_384), read_what_comes)?;
+    let (mut driver, id, reader) = start(config(), contexts(), None, read_what_comes)?;
     let mut log = Vec::new();
     run_until(&mut driver, &mut nothing, &mut log, |log| log.contains(&Told::HandshakeComplete(id)));
     let file = file_of(&pattern(5, LEN));
@@ -94,7 +96,7 @@ fn after(turns: usize, cold: bool, act: impl FnOnce(RingDriver, ConnectionId, &m
 
 #[test]
 fn abort_at_every_point_brings_every_slot_home() {
-    for turns in 0..40 {
+    for turns in 0..POINTS {
         let got = after(turns, turns % 2 == 0, |mut driver, id, log| {
             driver.abort(id).unwrap();
             run_out(&mut driver, &mut nothing, log);
@@ -123,7 +125,7 @@ fn close_at_every_point_loses_nothing() {
 #[test]
 fn r8_a_driver_that_is_dropped_at_every_point_leaves_nothing_behind() {
     let before = leaked_rings();
-    for turns in 0..40 {
+    for turns in 0..POINTS {
         if after(turns, turns % 2 == 0, |driver, _, _| drop(driver)).is_none() {
             return;
         }
