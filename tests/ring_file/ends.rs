@@ -166,7 +166,7 @@ fn a_peer_that_has_said_goodbye_gets_the_whole_file() {
     let mut log = Vec::new();
     let mut app = |driver: &mut RingDriver, event: &DriverEvent| match *event {
         DriverEvent::Plaintext(id) => {
-            drop(driver.plaintext(id));
+            assert!(driver.plaintext(id).is_some());
             driver.send_file(id, file_of(&pattern(5, LEN)), 0..LEN as u64).unwrap();
         }
         DriverEvent::FileSent(id, _) => driver.close(id).unwrap(),

@@ -157,7 +157,7 @@ fn an_end_of_the_direction_cuts_it_and_says_so() {
     let app = move |driver: &mut RingDriver, event: &DriverEvent| match *event {
         DriverEvent::HandshakeComplete(id) => driver.send_file(id, Arc::clone(&file), 0..LEN as u64).unwrap(),
         DriverEvent::Plaintext(id) => {
-            drop(driver.plaintext(id));
+            assert!(driver.plaintext(id).is_some());
             let connection = driver.connection(id).unwrap();
             while connection.close().unwrap() != Progress::Done(()) {}
         }
