@@ -27,7 +27,9 @@ fn start<T: Send + 'static>(
     let socket = tcp(listener.local_addr().unwrap());
     let accepted = listener.accept().unwrap().0;
     for socket in [&socket, &accepted] {
-        small.map(|bytes| small_buffers(socket, bytes));
+        if let Some(bytes) = small {
+            small_buffers(socket, bytes);
+        }
     }
     let mut ours = driver(config).unwrap();
     ours.adopt(accepted.into(), Ssl::new(&server_context).unwrap(), Role::Server).unwrap();
