@@ -13,7 +13,7 @@ use arenatls_rig::ring::{Told, contexts, pattern, poll, read_to_end, reasons, re
 use crate::support::{config, start};
 
 const LEN: usize = (1 << 20) + 1;
-/// So many turns do not send that much: one reads 32 KiB of it at most.
+/// So many turns do not send that much: one seals 32 KiB of it at most.
 const POINTS: usize = 28;
 
 fn nothing(_: &mut RingDriver, _: &DriverEvent) {}

@@ -76,8 +76,6 @@ pub(crate) struct Slab {
     map: RefCell<OwnershipMap>,
     inbound: usize,
     outbound: usize,
-    /// Length of a slot's tray (bytes).
-    tray: usize,
     stride: usize,
     kernel: Option<KernelPart>,
 }
@@ -101,8 +99,7 @@ impl Slab {
     /// Memory for `slots` connections of `inbound` and `outbound` bytes each, and a tray; address space only, until it is
     /// used.
     pub(crate) fn new(slots: usize, inbound: usize, outbound: usize) -> io::Result<Slab> {
-        let tray = tray::length(outbound);
-        let stride = (inbound + outbound + tray + COLOURS * LINE).next_multiple_of(PAGE);
+        let stride = (inbound + outbound + tray::LENGTH + COLOURS * LINE).next_multiple_of(PAGE);
         let all = stride.checked_mul(slots).ok_or(io::ErrorKind::OutOfMemory)?;
         let state = || SlotState {
             inbox: Cell::new(Inbox::new(inbound)),
@@ -123,7 +120,6 @@ impl Slab {
             map: RefCell::new(OwnershipMap::new(slots)),
             inbound,
             outbound,
-            tray,
             stride,
             kernel: None,
         })
