@@ -10,9 +10,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use arenatls::openssl::ssl::SslStream;
+use arenatls::{Progress, Want};
 use arenatls_fd_owner::{CloseReason, DriverError, DriverEvent, RingDriver};
 use arenatls_rig::files::file_of;
-use arenatls_rig::ring::{Told, contexts, pattern, poll, read_to_end, reasons, run_out};
+use arenatls_rig::ring::{Told, contexts, pattern, poll, read_to_end, reasons, run_out, run_until};
 
 use crate::support::{config, serve, start};
 
@@ -166,4 +167,45 @@ fn what_cannot_be_read_is_told_and_the_connection_goes_on() {
         if why.contains("code: 9") && short == "TooShort"),
         "{failed:?}"
     );
+}
+
+/// Somebody waits for room, and the file for its peer: that is no reason to be busy.
+#[test]
+fn a_file_that_waits_for_its_peer_costs_no_turns() {
+    let (tell, hear) = channel::<()>();
+    let read = move |mut stream: SslStream<TcpStream>| {
+        hear.recv().unwrap();
+        read_to_end(&mut stream)
+    };
+    let Some((mut driver, id, reader)) = start(config(), contexts(), Some(4096), read) else { return };
+    let bytes = pattern(5, LEN / 16);
+    let (mut log, mut before, mut written) = (Vec::new(), 0, false);
+    let mut app = |driver: &mut RingDriver, event: &DriverEvent| match *event {
+        DriverEvent::HandshakeComplete(id) => {
+            while let Progress::Done(n) = driver.connection(id).unwrap().write(&[7; 5000]).unwrap() {
+                before += n;
+            }
+            driver.send_file(id, file_of(&bytes), 0..bytes.len() as u64).unwrap();
+            assert_eq!(driver.connection(id).unwrap().write(b"x").unwrap(), Progress::Want(Want::Drain));
+        }
+        DriverEvent::Writable(id) if !written => {
+            written = true;
+            assert_eq!(driver.connection(id).unwrap().write(b"behind").unwrap(), Progress::Done(6));
+            driver.close(id).unwrap();
+        }
+        _ => {}
+    };
+    run_until(&mut driver, &mut app, &mut log, |log| log.contains(&Told::HandshakeComplete(id)));
+    let (mut turns, end) = (0, Instant::now() + Duration::from_millis(600));
+    while Instant::now() < end {
+        poll(&mut driver, &mut app, &mut log);
+        driver.turn(Some(Duration::from_millis(20))).unwrap();
+        turns += 1;
+    }
+    assert!(turns < 100, "{turns} turns");
+    assert!(!log.iter().any(|told| matches!(told, Told::Writable(_))), "{log:?}");
+    tell.send(()).unwrap();
+    run_out(&mut driver, &mut app, &mut log);
+    let got = reader.join().unwrap();
+    assert!(got == [&vec![7; before], &bytes[..], b"behind"].concat(), "{} bytes", got.len());
 }

@@ -351,7 +351,10 @@ impl Entry {
         if !self.may_have_room(ring)? || self.wants_new_key(ring) && !self.tcp_has_all(ring)? {
             return Ok(());
         }
-        self.pending.writable |= self.gave_new_key(ring);
+        if self.gave_new_key(ring) {
+            self.pending.writable = true;
+            self.pump_file(ring)?;
+        }
         if ring.slab().is_kernel(self.slot, Direction::Send) {
             return self.arm_message(ring);
         }

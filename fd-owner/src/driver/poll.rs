@@ -196,7 +196,8 @@ impl RingDriver {
         let pumped = entry.pump(&mut self.ring);
         let (after, state) = (entry.stage, entry.state());
         let moved = done || before != after || rest != entry.rest;
-        if entry.pending.writable || entry.pending.file.is_some() {
+        // What is told only behind a file is nothing to poll for before.
+        if entry.pending.writable && !entry.has_file() || entry.pending.file.is_some() {
             self.ready.add(index);
         }
         match (after, state) {
