@@ -21,7 +21,7 @@ pub struct FileError {
 pub enum FileFailure {
     /// The file ended before what was asked for.
     TooShort,
-    /// It cannot be read.
+    /// It cannot be read, or a filter forbids the ring to read files.
     Unreadable(io::Error),
     /// The peer takes nothing more ([`DriverEvent::SendFailed`](crate::DriverEvent::SendFailed)).
     SendFailed,

@@ -55,6 +55,16 @@ impl RingDriver {
     ///
     /// A file opened with `O_DIRECT` cannot be read here.
     ///
+    /// ```no_run
+    /// # use arenatls_fd_owner::{ConnectionId, RingDriver};
+    /// fn answer(driver: &mut RingDriver, id: ConnectionId) -> Result<(), Box<dyn std::error::Error>> {
+    ///     let file = std::fs::File::open("page.html")?;
+    ///     let length = file.metadata()?.len();
+    ///     driver.send_file(id, file, 0..length)?; // an Arc<File> can be sent again and again
+    ///     Ok(())
+    /// }
+    /// ```
+    ///
     /// # Errors
     ///
     /// [`DriverError::Stale`]; [`DriverError::FileUnderWay`]; [`DriverError::BadRange`]; [`DriverError::NotAFile`] for a
