@@ -1,7 +1,10 @@
 //! The example server `http` in this process, against clients that are well-behaved, slow, rude or wrong.
 
+use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, TcpStream};
+use std::os::unix::fs::symlink;
+use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -15,7 +18,7 @@ mod common;
 #[path = "../examples/http/site/mod.rs"]
 mod site;
 
-use site::Site;
+use site::{Root, Site};
 
 const CONNECTIONS: u32 = 16;
 /// How long a request may take, where that is not the point.
@@ -24,9 +27,14 @@ const GET: &str = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
 
 /// The site on a ring, in a thread of its own; and what its clients need. Nothing where there is no io_uring.
 fn start(config: Config, limit: Duration) -> Option<(Server, SslContext)> {
+    start_with(config, limit, None)
+}
+
+/// The same with files.
+fn start_with(config: Config, limit: Duration, root: Option<Root>) -> Option<(Server, SslContext)> {
     let (client_context, server_context) = contexts();
     let app = move || {
-        let mut site = Site::new(CONNECTIONS, limit);
+        let mut site = Site::new(CONNECTIONS, limit, root);
         move |driver: &mut RingDriver, event: &DriverEvent| site.on(driver, event)
     };
     let server = Server::start(config.connections(CONNECTIONS), server_context, app)?;
@@ -457,4 +465,79 @@ fn who_takes_nothing_for_too_long_is_let_go() {
     };
     assert!(end && client.got.len() < 100_000_000, "{} bytes came", client.got.len());
     assert_eq!(reasons(&server.stop()), [CloseReason::IdleTimeout]);
+}
+
+/// A directory with files in it, and a file and links beside it, which is gone with it.
+struct Directory(PathBuf);
+
+impl Directory {
+    fn new() -> Directory {
+        let path = std::env::temp_dir().join(format!("arenatls-root-{}", std::process::id()));
+        let (root, below) = (path.join("root"), path.join("root/below"));
+        fs::create_dir_all(&below).unwrap();
+        fs::write(path.join("secret"), "secret").unwrap();
+        fs::write(root.join("empty"), "").unwrap();
+        fs::write(root.join("with space"), "spaced").unwrap();
+        fs::write(below.join("big"), pattern(1_000_003)).unwrap();
+        symlink("../secret", root.join("link")).unwrap();
+        symlink("..", root.join("up")).unwrap();
+        symlink("below/big", root.join("inner")).unwrap();
+        Directory(path)
+    }
+}
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn files_are_served_and_none_beside_them() {
+    let directory = Directory::new();
+    let root = Root::new(directory.0.join("root").to_str().unwrap()).unwrap();
+    let Some((server, context)) = start_with(Config::default(), LIMIT, Some(root)) else { return };
+    let mut client = Client::new(&server, &context);
+    let get = |path: &str| format!("GET {path} HTTP/1.1\r\nHost: a\r\n\r\n");
+    let big = pattern(1_000_003);
+    let served = [("/below/big", &big[..]), ("/empty", b""), ("/with%20space", b"spaced"), ("/inner?query", &big)];
+    for (path, body) in served {
+        let answer = client.ask(&get(path));
+        assert!((answer.code, &answer.body[..]) == (200, body), "{path}: {}", answer.head);
+    }
+    for path in [
+        "/secret",
+        "/../secret",
+        "/%2e%2e/secret",
+        "/below/../../secret",
+        "/link",
+        "/up/secret",
+        "/up/root/empty",
+        "/below",
+        "/below/",
+        "//etc/passwd",
+        "/below%2fbig%00",
+        "/%",
+        "/%2",
+        "/%zz",
+        "/%+1",
+        "/.",
+        "/none",
+    ] {
+        let answer = client.ask(&get(path));
+        assert_eq!(answer.code, if path == "/up/root/empty" { 200 } else { 404 }, "{path}");
+    }
+    let head = client.ask("HEAD /below/big HTTP/1.1\r\nHost: a\r\n\r\n");
+    assert_eq!((head.code, head.field("Content-Length")), (200, Some("1000003")));
+    let post = client.ask("POST /below/big HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n");
+    assert_eq!((post.code, post.field("Allow")), (405, Some("GET, HEAD")));
+    // A pipeline: each in its turn.
+    client.send(get("/below/big") + &get("/bytes/70000") + &get("/inner") + GET);
+    for body in [&big, &pattern(70_000), &big, &b"hello, world\n".to_vec()] {
+        assert!(client.answer(true).body == *body);
+    }
+    client.send("GET /below/big HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+    assert!(client.answer(true).body == big);
+    client.ends();
+    assert_eq!(reasons(&server.stop()), [CloseReason::Done]);
 }

@@ -47,7 +47,7 @@ fn a_request_in_the_steady_state_allocates_nothing() {
             }
         }
     });
-    let mut site = Site::new(CONNECTIONS, WATCHDOG);
+    let mut site = Site::new(CONNECTIONS, WATCHDOG, site::Root::new("/").ok());
     let (mut records, mut before, mut cost) = (0, Counts::now(), None);
     while cost.is_none() {
         while let Some(event) = driver.poll_event().unwrap() {

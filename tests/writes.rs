@@ -237,3 +237,29 @@ fn records_are_as_small_as_asked_for() {
         assert_eq!(lens, [100, 100, 50]);
     });
 }
+
+/// For a backend that is in the middle of something: no data gets into it, and what the protocol has to say does.
+#[test]
+fn held_writes_find_no_room_and_control_records_do() {
+    for_each_mode(|mode| {
+        let mut pair = mode.connected();
+        pair.settled();
+        pair.client.hold_writes();
+        assert_eq!(pair.client.write(b"").unwrap(), Progress::Done(0));
+        assert_eq!(pair.client.backend().unsent(), 0);
+        assert!(!pair.client.resume_writes(), "nothing was refused");
+        pair.client.hold_writes();
+        assert_eq!(pair.client.write(b"data").unwrap(), FULL);
+        assert_eq!(pair.client.want(), Some(Want::Drain));
+        // Said twice is said once.
+        pair.client.hold_writes();
+        assert_eq!(pair.client.backend().unsent(), 0);
+        if mode.is_tls13() {
+            assert_eq!(pair.client.key_update(true).unwrap(), Progress::Done(()));
+        }
+        assert_eq!(server_reads_all(&mut pair), b"");
+        assert!(pair.client.resume_writes() && !pair.client.resume_writes());
+        assert_eq!(pair.client.write(b"data").unwrap().done(), Some(4));
+        assert_eq!(server_reads_all(&mut pair), b"data");
+    });
+}

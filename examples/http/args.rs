@@ -7,6 +7,7 @@ use lexopt::prelude::*;
 
 use crate::common::choices::{self, KeyFiles};
 use crate::common::failure::Failure;
+use crate::site::Root;
 
 /// What `--help` says.
 pub(crate) const HELP: &str = "\
@@ -20,11 +21,13 @@ http: HTTP/1.1 over TLS, on sockets that rings own
   --cert FILE --key FILE   certificate chain and key (PEM); without them an identity for localhost is made, and the
                            file of its CA is named, for clients to trust
   --protection WHO         engine (where OpenSSL lets it) or library [engine]
+  --root DIR               a directory whose files are served, too; what lies outside is not, nor links to it
   --timeout SECONDS        how long a request may take to come in, and a connection may be idle [15]
   --help                   this
 
   GET /                    a few bytes
   GET /bytes/N             N bytes
+  GET /PATH                a file below --root
   GET /health              for those who ask whether it is well
   POST /echo               sends the body back, up to 64 KiB
 ";
@@ -37,6 +40,7 @@ pub(crate) struct Args {
     pub(crate) connections: u32,
     pub(crate) identity: Option<KeyFiles>,
     pub(crate) options: Options,
+    pub(crate) root: Option<Root>,
     pub(crate) timeout: Duration,
 }
 
@@ -53,6 +57,7 @@ impl Args {
                 Long("cert") => cert = Some(parser.value()?.string()?),
                 Long("key") => key = Some(parser.value()?.string()?),
                 Long("protection") => args.options = choices::protection(&parser.value()?.string()?)?,
+                Long("root") => args.root = Some(root(&parser.value()?.string()?)?),
                 Long("timeout") => args.timeout = choices::timeout(&parser.value()?.string()?)?,
                 Short('h') | Long("help") => return Ok(None),
                 other => return Err(other.unexpected().into()),
@@ -71,9 +76,15 @@ impl Args {
             connections: 1024,
             identity: None,
             options: Options::default(),
+            root: None,
             timeout: choices::DEFAULT_TIMEOUT,
         }
     }
+}
+
+fn root(directory: &str) -> Result<Root, Failure> {
+    let doing = || format!("look into {directory}");
+    Root::new(directory).map_err(|cause| Failure::Local { doing: doing(), cause: cause.into() })
 }
 
 fn count(option: &str, value: &str, most: u32) -> Result<u32, Failure> {

@@ -37,6 +37,7 @@ fn serve(args: &Args) -> Result<(), Failure> {
     let shared = Shared {
         context: context::build(args, made.as_ref())?,
         options: args.options,
+        root: args.root.clone(),
         connections: args.connections,
         timeout: args.timeout,
     };

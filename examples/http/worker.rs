@@ -7,7 +7,7 @@ use arenatls::Options;
 use arenatls::fd_owner::{Config, DriverError, DriverEvent, RingDriver};
 use openssl::ssl::SslContext;
 
-use crate::site::Site;
+use crate::site::{Root, Site};
 
 /// Ciphertext memory of a connection, inbound and outbound (bytes, taken when they are first used). Outbound holds four
 /// full records, so that a long answer leaves in few operations.
@@ -18,6 +18,7 @@ const MEMORY: (usize, usize) = (32 * 1024, 68 * 1024);
 pub(crate) struct Shared {
     pub(crate) context: SslContext,
     pub(crate) options: Options,
+    pub(crate) root: Option<Root>,
     pub(crate) connections: u32,
     pub(crate) timeout: Duration,
 }
@@ -32,7 +33,7 @@ pub(crate) fn run(shared: &Shared, listener: TcpListener, ready: impl FnOnce()) 
         .idle_timeout(Some(shared.timeout));
     let mut driver = RingDriver::new(config)?;
     driver.listen(listener.into(), shared.context.clone(), shared.options)?;
-    let mut site = Site::new(shared.connections, shared.timeout);
+    let mut site = Site::new(shared.connections, shared.timeout, shared.root.clone());
     ready();
     loop {
         while let Some(event) = driver.poll_event()? {

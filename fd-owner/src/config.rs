@@ -31,8 +31,8 @@ pub struct Config {
 }
 
 impl Default for Config {
-    /// 1,024 connections of 128 KiB inbound and 36 KiB outbound (address space, until it is used); 10 s for a handshake,
-    /// 60 s idle, 2 s to close; memory is given back after 5 s; 64 writers a connection.
+    /// 1,024 connections of 128 KiB inbound and 36 KiB outbound, and 64 KiB for files (address space, until it is used);
+    /// 10 s for a handshake, 60 s idle, 2 s to close; memory is given back after 5 s; 64 writers a connection.
     fn default() -> Self {
         Config {
             connections: 1024,

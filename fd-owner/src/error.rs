@@ -44,6 +44,15 @@ pub enum DriverError {
     /// [`DriverEvent::Detached`](crate::DriverEvent::Detached) has not come to pass.
     #[error("the connection is not detached")]
     NotDetached,
+    /// A file is on its way into the connection, or its end was not told yet.
+    #[error("a file is on its way into the connection")]
+    FileUnderWay,
+    /// No regular file.
+    #[error("only a regular file can be sent")]
+    NotAFile,
+    /// A range that ends before it begins, or beyond what a file can have.
+    #[error("no file has such a range")]
+    BadRange,
     /// The system refused.
     #[error("cannot {doing}: {cause}")]
     System {

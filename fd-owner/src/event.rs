@@ -5,7 +5,7 @@ use std::io;
 
 use arenatls_engine::Error;
 
-use crate::DriverError;
+use crate::{DriverError, FileError};
 
 /// One connection of one driver. Another that takes its place later has another id.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -63,6 +63,12 @@ pub enum DriverEvent {
     Closed(ConnectionId, CloseReason),
     /// The kernel has nothing of the connection any more: [`take_detached`](crate::RingDriver::take_detached) gives it out.
     Detached(ConnectionId),
+    /// A [file](crate::RingDriver::send_file) is sealed as a whole, and leaves before all that is written from here on: its
+    /// length (bytes).
+    FileSent(ConnectionId, u64),
+    /// A [file](crate::RingDriver::send_file) is not sent as a whole. If the connection is open, it goes on, and what is
+    /// written from here on follows what was sent.
+    FileFailed(ConnectionId, FileError),
     /// As many connections as allowed: the listener pauses until one has gone.
     AtCapacity(ListenerId),
     /// A connection could not be accepted; the listener goes on, after a pause if descriptors are short.

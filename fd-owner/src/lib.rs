@@ -30,6 +30,7 @@ mod elsewhere;
 mod error;
 mod event;
 mod feature;
+mod file;
 mod kernel;
 #[cfg(target_os = "linux")]
 #[expect(unsafe_code, reason = "tells the kernel of memory")]
@@ -66,6 +67,7 @@ pub use elsewhere::RingDriver;
 pub use error::DriverError;
 pub use event::{CloseReason, ConnectionId, DriverEvent, ListenerId};
 pub use feature::Feature;
+pub use file::{FileError, FileFailure};
 pub use kernel::Release;
 #[cfg(target_os = "linux")]
 pub use slot::{FdBackend, SlotCount};

@@ -74,7 +74,7 @@ impl Ring {
             return false;
         }
         let (submitter, list) = (self.uring.submitter(), self.slab().group(slot));
-        // SAFETY: R8: the slot's last page is the list's, of one entry, until the group is forgotten.
+        // SAFETY: R9: the slot's last page is the list's, of one entry, until the group is forgotten.
         if unsafe { submitter.register_buf_ring_with_flags(list, 1, group, 0) }.is_err() {
             return false;
         }

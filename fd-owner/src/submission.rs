@@ -211,6 +211,11 @@ impl Ring {
         Ok(())
     }
 
+    /// Reads a file from the byte `offset` on.
+    pub(crate) fn read(&mut self, fd: BorrowedFd<'_>, grant: &Grant, offset: u64, token: Token) -> Result<(), Full> {
+        self.push(opcode::Read::new(Fd(fd.as_raw_fd()), grant.pointer(), grant.len()).offset(offset).build(), token)
+    }
+
     /// Receives a record that the kernel opens.
     pub(crate) fn receive_message(
         &mut self,

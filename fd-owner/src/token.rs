@@ -7,6 +7,8 @@ pub(crate) enum Kind {
     Connect,
     Recv,
     Send,
+    /// Reads a file.
+    Read,
     /// Cancels another operation of the same owner.
     Cancel,
     /// Waits until somebody wakes the driver.
@@ -16,7 +18,8 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    const ALL: [Kind; 7] = [Kind::Accept, Kind::Connect, Kind::Recv, Kind::Send, Kind::Cancel, Kind::Wake, Kind::Other];
+    const ALL: [Kind; 8] =
+        [Kind::Accept, Kind::Connect, Kind::Recv, Kind::Send, Kind::Read, Kind::Cancel, Kind::Wake, Kind::Other];
 }
 
 /// Kind, index of the owner, and the owner's generation.

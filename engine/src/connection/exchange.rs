@@ -96,6 +96,7 @@ impl<B: Handover> Connection<B> {
             want: self.want,
             handshaken: self.handshaken,
             blocked: self.blocked,
+            held: self.held,
             options: self.options,
             backend,
             not_sync: self.not_sync,

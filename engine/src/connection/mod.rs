@@ -85,6 +85,8 @@ pub struct Connection<B: Backend> {
     handshaken: bool,
     /// OpenSSL has something of its own to finish before anything else: a control record to send, a callback to ask.
     blocked: Option<Want>,
+    /// Writes are held back; whether one was refused for it.
+    held: Option<bool>,
     options: Options,
     backend: B,
     not_sync: PhantomData<Cell<()>>,
@@ -157,6 +159,7 @@ impl<B: Backend> Connection<B> {
             want: None,
             handshaken: false,
             blocked: None,
+            held: None,
             options: *options,
             backend,
             not_sync: PhantomData,

@@ -65,6 +65,9 @@ impl<B: Backend> Connection<B> {
         if out.len() < needed {
             return Err(Error::TooSmall { needed, given: out.len() });
         }
+        if self.is_held() {
+            return Ok(Progress::Want(Want::Drain));
+        }
         // A KeyUpdate that falls due goes to the backend, and so before this record.
         if let Some(want) = self.held_up()? {
             return Ok(Progress::Want(want));

@@ -50,6 +50,10 @@ impl<B: Backend> Connection<B> {
             return Ok(Progress::Done(0));
         }
         self.check(Trigger::Write)?;
+        if self.is_held() {
+            self.want = Some(Want::Drain);
+            return Ok(Progress::Want(Want::Drain));
+        }
         let progress = self.write_records(plain)?;
         self.want = progress.want();
         Ok(progress)
@@ -197,6 +201,25 @@ impl<B: Backend> Connection<B> {
         joined.zeroize();
         self.backend.commit(put);
         Some(outcome)
+    }
+
+    /// From here on a write finds no room (`Want::Drain`), until [`resume_writes`](Self::resume_writes). For a backend that
+    /// is in the middle of something long, so that nothing gets into it. Control records go on.
+    pub fn hold_writes(&mut self) {
+        self.held.get_or_insert(false);
+    }
+
+    /// Ends [`hold_writes`](Self::hold_writes). True if a write was refused meanwhile.
+    pub fn resume_writes(&mut self) -> bool {
+        self.held.take().unwrap_or(false)
+    }
+
+    /// Whether a write that was tried now is refused for that.
+    pub(super) fn is_held(&mut self) -> bool {
+        if let Some(refused) = &mut self.held {
+            *refused = true;
+        }
+        self.held.is_some()
     }
 
     /// Replaces our sending keys (RFC 8446 §4.6.3), and asks the peer to replace its own if `ask_peer`. The KeyUpdate

@@ -20,11 +20,15 @@ impl Partial {
         self.bytes.clear();
     }
 
-    /// The next bytes of the peer's: what they bring, and how many of them belong to it.
-    pub(crate) fn hear(&mut self, bytes: &[u8]) -> Result<(Parsed, usize), Refusal> {
+    /// The next bytes of the peer's: what they bring, and how many of them belong to it. `open` as for [`parse`].
+    pub(crate) fn hear(
+        &mut self,
+        bytes: &[u8],
+        open: &mut dyn FnMut(&str) -> Option<u64>,
+    ) -> Result<(Parsed, usize), Refusal> {
         if self.bytes.is_empty() {
             // As a rule it is whole, and is read where it lies.
-            let parsed = parse(bytes)?;
+            let parsed = parse(bytes, open)?;
             if let Parsed::Whole(_, length) = parsed {
                 return Ok((parsed, length));
             }
@@ -32,10 +36,10 @@ impl Partial {
             self.look_at = 2 * bytes.len();
             return Ok((parsed, bytes.len()));
         }
-        self.go_on(bytes)
+        self.go_on(bytes, open)
     }
 
-    fn go_on(&mut self, bytes: &[u8]) -> Result<(Parsed, usize), Refusal> {
+    fn go_on(&mut self, bytes: &[u8], open: &mut dyn FnMut(&str) -> Option<u64>) -> Result<(Parsed, usize), Refusal> {
         let before = self.bytes.len();
         // One too many shows that it is too long.
         let fresh = &bytes[..bytes.len().min(MAX_HEAD + 1 - before)];
@@ -44,7 +48,7 @@ impl Partial {
         if !may_end && self.bytes.len() < self.look_at.min(MAX_HEAD) {
             return Ok((Parsed::Partial, fresh.len()));
         }
-        let parsed = parse(&self.bytes)?;
+        let parsed = parse(&self.bytes, open)?;
         self.look_at = 2 * self.bytes.len();
         match parsed {
             Parsed::Partial => Ok((parsed, fresh.len())),

@@ -6,12 +6,14 @@ use arenatls::fd_owner::{ConnectionId, DriverEvent, RingDriver};
 
 mod body;
 mod clock;
+mod files;
 mod head;
 mod peer;
 mod reply;
 mod request;
 
 use clock::Clock;
+pub(crate) use files::Root;
 use peer::{Peer, Sent};
 
 /// The connections of one driver, and what each is about.
@@ -20,12 +22,13 @@ pub(crate) struct Site {
     clock: Clock,
     /// How long a request may take to come in.
     limit: Duration,
+    root: Option<Root>,
 }
 
 impl Site {
-    /// A site for a driver of so many connections.
-    pub(crate) fn new(connections: u32, limit: Duration) -> Site {
-        Site { peers: (0..connections).map(|_| Peer::default()).collect(), clock: Clock::default(), limit }
+    /// A site for a driver of so many connections, with the files below `root`.
+    pub(crate) fn new(connections: u32, limit: Duration, root: Option<Root>) -> Site {
+        Site { peers: (0..connections).map(|_| Peer::default()).collect(), clock: Clock::default(), limit, root }
     }
 
     /// Reacts to one event.
@@ -37,7 +40,12 @@ impl Site {
                 self.peers[id.index()].hear_the_end();
                 self.serve(driver, id);
             }
-            DriverEvent::SendFailed(id, _) => give_up(driver, id),
+            DriverEvent::FileSent(id, _) => {
+                self.peers[id.index()].file_is_sent();
+                self.serve(driver, id);
+            }
+            // The length that was announced cannot be kept.
+            DriverEvent::SendFailed(id, _) | DriverEvent::FileFailed(id, _) => give_up(driver, id),
             _ => {}
         }
     }
@@ -50,7 +58,7 @@ impl Site {
         }
         if let Some(bytes) = driver.plaintext(id) {
             // What is left is told of again.
-            let heard = peer.hear(&bytes, &mut self.clock, self.limit);
+            let heard = peer.hear(&bytes, &mut self.clock, self.limit, self.root.as_ref());
             bytes.consume(heard);
             if !send(driver, id, peer) {
                 return;
@@ -69,6 +77,12 @@ fn send(driver: &mut RingDriver, id: ConnectionId, peer: &mut Peer) -> bool {
     match peer.send(connection) {
         Ok(Sent::All) => true,
         Ok(Sent::Part) => false,
+        Ok(Sent::File(file, length)) => {
+            if driver.send_file(id, file, 0..length).is_err() {
+                give_up(driver, id);
+            }
+            false
+        }
         Ok(Sent::Nowhere) => {
             give_up(driver, id);
             false

@@ -1,5 +1,6 @@
 //! One connection's conversation: requests in, answers out.
 
+use std::fs::File;
 use std::io::IoSlice;
 use std::time::{Duration, Instant};
 
@@ -8,6 +9,7 @@ use arenatls::{Connection, Error, Progress};
 
 use super::body::Body;
 use super::clock::Clock;
+use super::files::Root;
 use super::head::Partial;
 use super::reply::{BYTES, CONTINUE, Head, PERIOD, PIECE, reason};
 use super::request::{Answer, Framing, Parsed, Refusal, Request};
@@ -29,10 +31,12 @@ enum Step {
 }
 
 /// How far sending came.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(crate) enum Sent {
     /// All there was.
     All,
+    /// All but this file, which comes next, with its length.
+    File(File, u64),
     /// `Writable` says when to go on.
     Part,
     /// The peer takes nothing any more.
@@ -52,6 +56,12 @@ pub(crate) struct Peer {
     sent: usize,
     /// How much of `/bytes/N` is to follow `out`, and where in its period it goes on.
     stream: (u64, usize),
+    /// The file that was asked for, and its length.
+    opened: Option<(File, u64)>,
+    /// The file that is to follow `out`.
+    file: Option<(File, u64)>,
+    /// The driver sends it.
+    is_sending: bool,
     /// Since when a request has been coming in.
     since: Option<Instant>,
     peer_is_done: bool,
@@ -74,13 +84,13 @@ impl Peer {
     }
 
     /// The client said something: how much of it was looked at. The rest has to wait until some answer is sent.
-    pub(crate) fn hear(&mut self, bytes: &[u8], clock: &mut Clock, limit: Duration) -> usize {
+    pub(crate) fn hear(&mut self, bytes: &[u8], clock: &mut Clock, limit: Duration, root: Option<&Root>) -> usize {
         if self.since.is_some_and(|since| since.elapsed() > limit) {
             self.refuse(Refusal(408), clock);
         }
         let mut at = 0;
         while at < bytes.len() && self.may_go_on() {
-            at += self.hear_piece(&bytes[at..], clock).unwrap_or_else(|refusal| {
+            at += self.hear_piece(&bytes[at..], clock, root).unwrap_or_else(|refusal| {
                 self.refuse(refusal, clock);
                 0
             });
@@ -91,12 +101,18 @@ impl Peer {
     }
 
     fn may_go_on(&self) -> bool {
-        !matches!(self.step, Step::Last) && self.stream.0 == 0 && self.out.len() < MOST_OUT
+        let is_long = self.stream.0 > 0 || self.file.is_some() || self.is_sending;
+        !matches!(self.step, Step::Last) && !is_long && self.out.len() < MOST_OUT
     }
 
-    fn hear_piece(&mut self, bytes: &[u8], clock: &mut Clock) -> Result<usize, Refusal> {
+    fn hear_piece(&mut self, bytes: &[u8], clock: &mut Clock, root: Option<&Root>) -> Result<usize, Refusal> {
+        let opened = &mut self.opened;
+        let mut open = |path: &str| {
+            *opened = root.and_then(|root| root.open(path));
+            opened.as_ref().map(|(_, length)| *length)
+        };
         let (request, heard) = match &mut self.step {
-            Step::Head => match self.head.hear(bytes)? {
+            Step::Head => match self.head.hear(bytes, &mut open)? {
                 (Parsed::Partial, heard) => return Ok(heard),
                 (Parsed::Whole(request, _), heard) => return self.begin(request, clock).map(|()| heard),
             },
@@ -142,7 +158,7 @@ impl Peer {
     fn answer(&mut self, request: &Request, clock: &mut Clock) {
         let (mut head, text) = match request.answer {
             Answer::Page(text) => (Head::text(200, text), text),
-            Answer::Bytes(n) => (Head::bytes(n), ""),
+            Answer::Bytes(n) | Answer::File(n) => (Head::bytes(n), ""),
             Answer::Echo => (Head::bytes(self.content.len() as u64), ""),
             Answer::NotFound => (Head::text(404, NOT_FOUND), NOT_FOUND),
             Answer::NotAllowed(methods) => (Head { allow: Some(methods), ..Head::text(405, "") }, ""),
@@ -153,10 +169,12 @@ impl Peer {
             (true, false) => None,
         };
         head.write(&mut self.out, clock);
+        let opened = self.opened.take();
         if !request.head_only {
             self.out.extend_from_slice(text.as_bytes());
             match request.answer {
                 Answer::Bytes(n) => self.stream = (n, 0),
+                Answer::File(_) => self.file = opened,
                 Answer::Echo => self.out.extend_from_slice(&self.content),
                 _ => {}
             }
@@ -187,6 +205,9 @@ impl Peer {
 
     /// Sends what there is room for. Head and body leave in one record where they fit one.
     pub(crate) fn send(&mut self, connection: &mut Connection<FdBackend>) -> Result<Sent, Error> {
+        if self.is_sending {
+            return Ok(Sent::Part);
+        }
         while self.sent < self.out.len() || self.stream.0 > 0 {
             if connection.backend().output_is_lost() {
                 return Ok(Sent::Nowhere);
@@ -201,7 +222,14 @@ impl Peer {
         }
         self.out.clear();
         self.sent = 0;
-        Ok(Sent::All)
+        let Some((file, length)) = self.file.take() else { return Ok(Sent::All) };
+        self.is_sending = true;
+        Ok(Sent::File(file, length))
+    }
+
+    /// It is on its way as a whole.
+    pub(crate) fn file_is_sent(&mut self) {
+        self.is_sending = false;
     }
 
     fn took(&mut self, n: usize) {

@@ -35,6 +35,8 @@ pub(crate) enum Answer {
     Page(&'static str),
     /// So many bytes.
     Bytes(u64),
+    /// The file that was opened, of so many bytes.
+    File(u64),
     /// The body of the request.
     Echo,
     NotFound,
@@ -74,12 +76,12 @@ impl Answer {
     }
 }
 
-/// Looks for a request at the front of `bytes`.
-pub(crate) fn parse(bytes: &[u8]) -> Result<Parsed, Refusal> {
+/// Looks for a request at the front of `bytes`. `open` opens a file by its path, and says how long it is.
+pub(crate) fn parse(bytes: &[u8], open: &mut dyn FnMut(&str) -> Option<u64>) -> Result<Parsed, Refusal> {
     let mut fields = [EMPTY_HEADER; MAX_FIELDS];
     let mut request = httparse::Request::new(&mut fields);
     match request.parse(bytes) {
-        Ok(Status::Complete(length)) if length <= MAX_HEAD => Ok(Parsed::Whole(judge(&request)?, length)),
+        Ok(Status::Complete(length)) if length <= MAX_HEAD => Ok(Parsed::Whole(judge(&request, open)?, length)),
         Ok(Status::Partial) if bytes.len() <= MAX_HEAD => Ok(Parsed::Partial),
         Ok(_) | Err(Bad::TooManyHeaders) => Err(Refusal(431)),
         Err(Bad::Version) => Err(Refusal(505)),
@@ -87,7 +89,7 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Parsed, Refusal> {
     }
 }
 
-fn judge(request: &httparse::Request<'_, '_>) -> Result<Request, Refusal> {
+fn judge(request: &httparse::Request<'_, '_>, open: &mut dyn FnMut(&str) -> Option<u64>) -> Result<Request, Refusal> {
     let (Some(method), Some(target), Some(version)) = (request.method, request.path, request.version) else {
         return Err(Refusal(400));
     };
@@ -101,7 +103,7 @@ fn judge(request: &httparse::Request<'_, '_>) -> Result<Request, Refusal> {
         return Err(Refusal(501));
     }
     Ok(Request {
-        answer: route(method, target),
+        answer: route(method, target, open),
         framing,
         head_only: method == "HEAD",
         keep_alive: keeps_alive(fields, Some(version)),
@@ -153,7 +155,7 @@ fn awaits_continue(fields: &[Header<'_>], version: u8) -> Result<bool, Refusal> 
     }
 }
 
-fn route(method: &str, target: &str) -> Answer {
+fn route(method: &str, target: &str, open: &mut dyn FnMut(&str) -> Option<u64>) -> Answer {
     let path = path(target);
     let bytes = path.strip_prefix("/bytes/").and_then(|n| n.parse().ok()).filter(|n| *n <= MAX_BYTES);
     let (answer, allowed) = match (path, bytes) {
@@ -161,7 +163,10 @@ fn route(method: &str, target: &str) -> Answer {
         ("/health", _) => (Answer::Page("well\n"), "GET, HEAD"),
         (_, Some(n)) => (Answer::Bytes(n), "GET, HEAD"),
         ("/echo", _) => (Answer::Echo, "POST"),
-        _ => return Answer::NotFound,
+        _ => match open(path) {
+            Some(length) => (Answer::File(length), "GET, HEAD"),
+            None => return Answer::NotFound,
+        },
     };
     if allowed.split(", ").any(|one| one == method) { answer } else { Answer::NotAllowed(allowed) }
 }

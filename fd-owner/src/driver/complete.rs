@@ -37,6 +37,7 @@ impl RingDriver {
         let then = match token.kind {
             Kind::Recv => entry.complete_recv(&completion, &self.ring, self.now),
             Kind::Send => entry.complete_send(&completion, &self.ring, self.now),
+            Kind::Read => entry.complete_read(&completion, self.now),
             Kind::Connect => entry.complete_connect(&completion, &self.ring),
             _ => {
                 entry.cancels -= 1;

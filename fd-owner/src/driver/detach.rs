@@ -81,11 +81,14 @@ impl RingDriver {
     ///
     /// # Errors
     ///
-    /// [`DriverError::Stale`]; [`DriverError::Exchange`] if its handshake is not done, it has failed, or keys of it are for the
+    /// [`DriverError::Stale`]; [`DriverError::FileUnderWay`]; [`DriverError::Exchange`] if its handshake is not done, it has failed, or keys of it are for the
     /// kernel ([`Config::kernel_tls`](crate::Config::kernel_tls)).
     pub fn detach(&mut self, id: ConnectionId) -> Result<(), DriverError> {
         let index = self.find(id).ok_or(DriverError::Stale)?;
         let entry = &mut self.entries[index as usize];
+        if entry.has_file() {
+            return Err(DriverError::FileUnderWay);
+        }
         entry.conn.as_ref().ok_or(DriverError::Stale)?.is_exchangeable()?;
         entry.shut_writers(WriterEnd::Gone);
         entry.stage = Stage::Detaching;

@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use arenatls_engine::{Connection, Direction, Progress, State, Want};
 
+use super::file::Parcel;
 use super::kernel::{Kernel, Reception};
 use super::register::Registration;
 use super::rest::Rest;
@@ -14,7 +15,7 @@ use crate::slot::FdBackend;
 use crate::submission::{Full, Ring};
 use crate::token::{Kind, Token};
 use crate::writer::{Desk, WriterEnd};
-use crate::{CloseReason, Config};
+use crate::{CloseReason, Config, FileError, FileFailure};
 
 /// Where a connection is in the driver's care.
 ///
@@ -64,6 +65,10 @@ pub(super) struct Pending {
     pub(super) peer_closed: bool,
     /// A write of the application itself found no room.
     pub(super) starved: bool,
+    /// One was refused because of a file.
+    pub(super) refused: bool,
+    /// How a file ended: its length, or why it was not sent.
+    pub(super) file: Option<Result<u64, FileError>>,
 }
 
 #[derive(Debug)]
@@ -78,10 +83,12 @@ pub(super) struct Entry {
     pub(super) recv: Op,
     pub(super) send: Op,
     pub(super) connect: Op,
+    pub(super) read: Op,
     pub(super) cancels: u8,
     pub(super) pending: Pending,
     /// Where writers on other threads bring what they write.
     pub(super) desk: Option<Box<Desk>>,
+    pub(super) file: Option<Parcel>,
     pub(super) reason: CloseReason,
     pub(super) handshaken: bool,
     pub(super) paused: bool,
@@ -121,9 +128,11 @@ impl Entry {
             recv: Op::Idle,
             send: Op::Idle,
             connect: Op::Idle,
+            read: Op::Idle,
             cancels: 0,
             pending: Pending::default(),
             desk: None,
+            file: None,
             reason: CloseReason::Done,
             handshaken: false,
             paused: false,
@@ -185,6 +194,7 @@ impl Entry {
     }
 
     fn pump_open(&mut self, ring: &mut Ring) -> Result<(), Full> {
+        self.pump_file(ring)?;
         self.drain_writers(ring);
         self.arm_send(ring)?;
         self.settle(ring)?;
@@ -198,6 +208,7 @@ impl Entry {
     }
 
     fn pump_flushing(&mut self, ring: &mut Ring) -> Result<(), Full> {
+        self.pump_file(ring)?;
         if self.drain_writers_at_end(ring) {
             self.say_goodbye(ring);
         }
@@ -240,10 +251,11 @@ impl Entry {
     }
 
     fn pump_reaping(&mut self, ring: &mut Ring) -> Result<(), Full> {
-        for kind in [Kind::Recv, Kind::Send, Kind::Connect] {
+        for kind in [Kind::Recv, Kind::Send, Kind::Connect, Kind::Read] {
             self.cancel(kind, ring)?;
         }
-        if self.cancels == 0 && [self.recv, self.send, self.connect] == [Op::Idle; 3] {
+        if self.cancels == 0 && [self.recv, self.send, self.connect, self.read] == [Op::Idle; 4] {
+            self.settle_file();
             // The order matters: nothing of the kernel's knows the descriptor any more, then nothing has the slot.
             self.unregister(ring);
             self.conn = None;
@@ -257,6 +269,7 @@ impl Entry {
     /// Gives up what is under way. The peer sees the end at once, whatever operations are in flight.
     pub(super) fn reap(&mut self) {
         self.end_writers(WriterEnd::Connection(self.reason));
+        self.end_file(FileFailure::Connection(self.reason));
         self.conn = None;
         if let Some(socket) = &self.socket {
             // It may never have been connected, or be gone.
@@ -283,6 +296,7 @@ impl Entry {
         match kind {
             Kind::Recv => &mut self.recv,
             Kind::Send => &mut self.send,
+            Kind::Read => &mut self.read,
             _ => &mut self.connect,
         }
     }
@@ -341,7 +355,10 @@ impl Entry {
         if !self.may_have_room(ring)? || self.wants_new_key(ring) && !self.tcp_has_all(ring)? {
             return Ok(());
         }
-        self.pending.writable |= self.gave_new_key(ring);
+        if self.gave_new_key(ring) {
+            self.pending.writable = true;
+            self.pump_file(ring)?;
+        }
         if ring.slab().is_kernel(self.slot, Direction::Send) {
             return self.arm_message(ring);
         }

@@ -24,6 +24,7 @@ mod accept;
 mod complete;
 mod detach;
 mod entry;
+mod file;
 mod kernel;
 mod poll;
 mod register;
@@ -59,7 +60,7 @@ pub enum Role<'a> {
 /// | getters | [`slots`](Self::slots), [`connections`](Self::connections), [`resting`](Self::resting), [`peer_addr`](Self::peer_addr), [`sends`](Self::sends), [`receptions`](Self::receptions), [`ring_setup`](Self::ring_setup), [`has_kernel_tls`](Self::has_kernel_tls), [`unsealed_at_end`](Self::unsealed_at_end), [`waker`](Self::waker) |
 /// | connections in | [`listen`](Self::listen), [`adopt`](Self::adopt), [`connect`](Self::connect), [`adopt_connection`](Self::adopt_connection) |
 /// | connections out | [`detach`](Self::detach), [`take_detached`](Self::take_detached) |
-/// | commands | [`connection`](Self::connection), [`writer`](Self::writer), [`close`](Self::close), [`abort`](Self::abort), [`pause`](Self::pause), [`resume`](Self::resume), [`stop_listening`](Self::stop_listening) |
+/// | commands | [`connection`](Self::connection), [`writer`](Self::writer), [`send_file`](Self::send_file), [`close`](Self::close), [`abort`](Self::abort), [`pause`](Self::pause), [`resume`](Self::resume), [`stop_listening`](Self::stop_listening) |
 /// | work out | [`poll_event`](Self::poll_event), [`plaintext`](Self::plaintext), [`turn`](Self::turn) |
 ///
 /// The loop: poll events until there is none, acting on each; then take a turn, which submits all that came of it in one
@@ -276,7 +277,8 @@ impl RingDriver {
         self.entries[index as usize].conn.as_mut()
     }
 
-    /// Ends the connection well: what was written leaves, what [writers](crate::Writer) had accepted included, then close_notify, then our direction is shut; the peer's end is
+    /// Ends the connection well: what was written leaves, a [file](Self::send_file) that is under way and what
+    /// [writers](crate::Writer) had accepted included, then close_notify, then our direction is shut; the peer's end is
     /// awaited, at most for [`Config::close_timeout`], and what it still sends is thrown away. The last event is
     /// [`DriverEvent::Closed`](crate::DriverEvent::Closed).
     ///

@@ -10,7 +10,7 @@ use super::rest::Rest;
 use super::{RingDriver, system};
 use crate::submission::Full;
 use crate::writer::WriterEnd;
-use crate::{CloseReason, ConnectionId, DriverError, DriverEvent, ListenerId};
+use crate::{CloseReason, ConnectionId, DriverError, DriverEvent, FileError, ListenerId};
 
 /// An event before it borrows anything.
 pub(super) enum Note {
@@ -24,6 +24,7 @@ pub(super) enum Note {
     Failed(Error),
     Closed(CloseReason),
     Detached,
+    File(Result<u64, FileError>),
 }
 
 impl RingDriver {
@@ -60,7 +61,7 @@ impl RingDriver {
             Some(Note::Truncated) => self.finish(index, CloseReason::Truncated),
             Some(Note::Failed(_)) => self.finish(index, CloseReason::Failed),
             Some(Note::Closed(_)) => self.set_free(index),
-            None => self.dirty.add(index),
+            Some(Note::File(_)) | None => self.dirty.add(index),
             _ => {}
         }
         note
@@ -195,7 +196,8 @@ impl RingDriver {
         let pumped = entry.pump(&mut self.ring);
         let (after, state) = (entry.stage, entry.state());
         let moved = done || before != after || rest != entry.rest;
-        if entry.pending.writable {
+        // What is told only behind a file is nothing to poll for before.
+        if entry.pending.writable && !entry.has_file() || entry.pending.file.is_some() {
             self.ready.add(index);
         }
         match (after, state) {
@@ -271,6 +273,9 @@ impl Entry {
         if let Some(listener) = self.pending.accepted.take() {
             return Some(Note::Accepted(listener));
         }
+        if let Some(note) = self.note_file() {
+            return Some(note);
+        }
         match self.stage {
             Stage::Open => self.note_open(),
             Stage::Done => {
@@ -293,7 +298,8 @@ impl Entry {
         if let Some(errno) = self.pending.send_failed.take() {
             return Some(Note::SendFailed(errno));
         }
-        let writable = std::mem::take(&mut self.pending.writable) && self.handshaken;
+        // What is written while a file is under way finds no room.
+        let writable = !self.has_file() && std::mem::take(&mut self.pending.writable) && self.handshaken;
         (writable && self.state().is_some_and(State::can_write)).then_some(Note::Writable)
     }
 
@@ -342,6 +348,8 @@ impl Note {
             Note::Closed(reason) => DriverEvent::Closed(id, reason),
             Note::Plaintext => DriverEvent::Plaintext(id),
             Note::Detached => DriverEvent::Detached(id),
+            Note::File(Ok(sent)) => DriverEvent::FileSent(id, sent),
+            Note::File(Err(error)) => DriverEvent::FileFailed(id, error),
         }
     }
 }

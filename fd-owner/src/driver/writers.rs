@@ -79,6 +79,9 @@ impl RingDriver {
 impl Entry {
     /// Seals what writers have brought, as far as there is room. True if there is nothing left to wait for.
     pub(super) fn drain_writers(&mut self, ring: &Ring) -> bool {
+        if self.has_file() {
+            return false;
+        }
         let (Some(desk), Some(conn)) = (&mut self.desk, &mut self.conn) else { return true };
         let open = self.stage == Stage::Open;
         if open && !self.handshaken {
@@ -109,7 +112,7 @@ impl Entry {
 
     /// The last that writers have brought before close_notify. True once nothing of it is left.
     pub(super) fn drain_writers_at_end(&mut self, ring: &Ring) -> bool {
-        if let (Some(_), Some(conn)) = (&self.desk, &mut self.conn) {
+        if let (true, Some(conn)) = (self.desk.is_some() || self.has_file(), &mut self.conn) {
             // What the peer still sends is thrown away: it may not read before it is rid of that.
             while let Ok(Some(_)) = conn.poll_event() {}
         }

@@ -7,6 +7,8 @@ use std::ops::Range;
 pub(crate) enum Port {
     In,
     Out,
+    /// Of the tray.
+    File,
 }
 
 /// Which slots are lent, and which of their bytes the kernel has. Kept in debug builds; in others it is empty and every
@@ -19,7 +21,7 @@ pub(crate) struct OwnershipMap {
 #[derive(Clone, Debug, Default)]
 struct Owner {
     lent: bool,
-    kernel: [Option<Range<usize>>; 2],
+    kernel: [Option<Range<usize>>; 3],
 }
 
 impl OwnershipMap {
@@ -39,7 +41,7 @@ impl OwnershipMap {
     pub(crate) fn home(&mut self, slot: usize) {
         let Some(owner) = self.slots.get_mut(slot) else { return };
         assert!(owner.lent, "slot {slot} comes home twice");
-        assert_eq!(owner.kernel, [None, None], "slot {slot} comes home while the kernel has bytes of it");
+        assert_eq!(owner.kernel, [None, None, None], "slot {slot} comes home while the kernel has bytes of it");
         owner.lent = false;
     }
 

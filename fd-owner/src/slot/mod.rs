@@ -20,6 +20,8 @@ mod message;
 mod outbox;
 #[expect(unsafe_code, reason = "writes what the kernel reads of a provided buffer")]
 mod provided;
+#[expect(unsafe_code, reason = "makes the references to the bytes of a file")]
+mod tray;
 
 pub use backend::FdBackend;
 use inbox::Inbox;
@@ -29,6 +31,8 @@ use message::KernelPart;
 pub(crate) use message::Message;
 use outbox::Outbox;
 use provided::Group;
+pub(crate) use tray::Tray;
+use tray::TrayState;
 
 /// Slots begin at multiples of this (bytes).
 const PAGE: usize = 4096;
@@ -74,6 +78,7 @@ pub(crate) struct Slab {
     warm: Cell<usize>,
     map: RefCell<OwnershipMap>,
     inbound: usize,
+    outbound: usize,
     stride: usize,
     kernel: Option<KernelPart>,
 }
@@ -88,16 +93,18 @@ struct SlotState {
     /// Who keeps it from going home.
     backend: Cell<bool>,
     driver: Cell<bool>,
+    tray: Cell<TrayState>,
     /// The kernel protects the records of this direction.
     kernel: [Cell<bool>; 2],
     group: Cell<Group>,
 }
 
 impl Slab {
-    /// Memory for `slots` connections of `inbound` and `outbound` bytes each; address space only, until it is used.
+    /// Memory for `slots` connections of `inbound` and `outbound` bytes each, and a tray; address space only, until it is
+    /// used.
     pub(crate) fn new(slots: usize, inbound: usize, outbound: usize) -> io::Result<Slab> {
         // The last page is the group's of provided buffers.
-        let stride = (inbound + outbound + COLOURS * LINE).next_multiple_of(PAGE) + PAGE;
+        let stride = (inbound + outbound + tray::LENGTH + COLOURS * LINE).next_multiple_of(PAGE) + PAGE;
         let all = stride.checked_mul(slots).ok_or(io::ErrorKind::OutOfMemory)?;
         let state = || SlotState {
             inbox: Cell::new(Inbox::new(inbound)),
@@ -106,6 +113,7 @@ impl Slab {
             warm: Cell::new(false),
             backend: Cell::new(false),
             driver: Cell::new(false),
+            tray: Cell::new(TrayState::default()),
             kernel: [Cell::new(false), Cell::new(false)],
             group: Cell::default(),
         };
@@ -117,6 +125,7 @@ impl Slab {
             warm: Cell::new(0),
             map: RefCell::new(OwnershipMap::new(slots)),
             inbound,
+            outbound,
             stride,
             kernel: None,
         })
@@ -142,7 +151,8 @@ impl Slab {
         Some((slot, FdBackend::new(Rc::clone(self), slot, lease)))
     }
 
-    /// The driver is done with a slot: all its operations are complete. It goes home when its backend is gone, too.
+    /// The driver is done with a slot: all its operations are complete. It goes home when its backend and tray are gone,
+    /// too.
     pub(crate) fn release(&self, slot: u32) {
         let state = self.state(slot);
         assert!(
@@ -160,7 +170,7 @@ impl Slab {
 
     fn go_home(&self, slot: u32) {
         let state = self.state(slot);
-        if state.backend.get() || state.driver.get() {
+        if state.backend.get() || state.driver.get() || state.tray.get().lent {
             return;
         }
         self.clean(slot);
@@ -168,6 +178,7 @@ impl Slab {
         state.inbox.set(Inbox::new(inbox.capacity()));
         state.outbox.set(Outbox::new(outbox.capacity()));
         state.ended.set(false);
+        state.tray.set(TrayState::default());
         state.kernel.iter().for_each(|kernel| kernel.set(false));
         self.map.borrow_mut().home(slot as usize);
         self.home.borrow_mut().push(slot);
@@ -177,7 +188,8 @@ impl Slab {
     fn clean(&self, slot: u32) {
         let state = self.state(slot);
         let (inbound, outbound) = (state.inbox.get().high_water(), state.outbox.get().high_water());
-        if inbound == 0 && outbound == 0 {
+        let tray = state.tray.get().high_water;
+        if inbound == 0 && outbound == 0 && tray == 0 {
             return;
         }
         if self.warm.get() >= WARM {
@@ -187,7 +199,8 @@ impl Slab {
         self.warm.set(self.warm.get() + 1);
         state.warm.set(true);
         let start = self.start(slot);
-        for used in [start..start + inbound, start + self.inbound..start + self.inbound + outbound] {
+        let (out, file) = (start + self.inbound, start + self.inbound + self.outbound);
+        for used in [start..start + inbound, out..out + outbound, file..file + tray] {
             // SAFETY: as above.
             unsafe { self.memory.wipe(&used) };
         }
@@ -203,9 +216,9 @@ impl Slab {
     /// that is not so. The caller has the slot's lease, exclusively.
     fn give_back(&self, slot: u32, _lease: &mut Lease) -> bool {
         let state = self.state(slot);
-        let (inbox, outbox) = (state.inbox.get(), state.outbox.get());
+        let (inbox, outbox, tray) = (state.inbox.get(), state.outbox.get(), state.tray.get());
         let idle = inbox.is_whole() && inbox.waiting().is_empty() && outbox.is_whole() && outbox.len() == 0;
-        if !idle || state.group.get().is_registered() {
+        if !idle || tray.lent || state.group.get().is_registered() {
             return false;
         }
         // SAFETY: R6: slices borrow the lease, which the caller has: none is alive. The kernel has no byte of the slot (R3),
@@ -213,6 +226,7 @@ impl Slab {
         unsafe { self.memory.give_back(&self.pages(slot)) };
         update(&state.inbox, Inbox::forget_traces);
         update(&state.outbox, Outbox::forget_traces);
+        update(&state.tray, |tray| tray.high_water = 0);
         true
     }
 

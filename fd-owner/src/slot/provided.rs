@@ -41,7 +41,7 @@ impl Slab {
     /// The kernel has forgotten the group. Not before: it would read other entries than we write.
     pub(crate) fn set_unregistered(&self, slot: u32) {
         self.state(slot).group.set(Group::default());
-        // SAFETY: R8: one entry, of plain bytes, in the slot's last page, which the kernel has forgotten.
+        // SAFETY: R9: one entry, of plain bytes, in the slot's last page, which the kernel has forgotten.
         unsafe { self.list(slot).as_ptr().write_bytes(0, 1) };
     }
 
@@ -49,7 +49,7 @@ impl Slab {
     /// replaced, for which there must be no reception under way.
     pub(crate) fn provide(&self, slot: u32, grant: &Grant) {
         let list = self.list(slot);
-        // SAFETY: R8: the slot's last page, which is live; the kernel reads it only, and only up to the tail, which is behind
+        // SAFETY: R9: the slot's last page, which is live; the kernel reads it only, and only up to the tail, which is behind
         // it, or in a reception, of which there is none. The reference is gone before either changes.
         let entry = unsafe { &mut *list.as_ptr() };
         entry.set_addr(grant.pointer() as u64);
@@ -60,9 +60,9 @@ impl Slab {
             group.full = true;
             group.tail
         });
-        // SAFETY: R8: the first entry of the list, which is live.
+        // SAFETY: R9: the first entry of the list, which is live.
         let shared = unsafe { BufRingEntry::tail(list.as_ptr()) };
-        // SAFETY: R8: two aligned bytes of the first entry, which the kernel only reads.
+        // SAFETY: R9: two aligned bytes of the first entry, which the kernel only reads.
         unsafe { AtomicU16::from_ptr(shared.cast_mut()) }.store(tail, Ordering::Release);
     }
 

@@ -122,6 +122,42 @@ impl Desk {
         Ok(if busy { Drained::Busy } else { Drained::All })
     }
 
+    /// Remembers how much writers have brought until now.
+    pub(crate) fn mark(&mut self) {
+        self.admit();
+        self.lanes.iter_mut().for_each(Lane::mark);
+    }
+
+    /// As [`drain`](Self::drain), of what was there at the last mark. True if nothing is left of that, and no message is
+    /// in the middle.
+    ///
+    /// # Errors
+    ///
+    /// Those of `write`.
+    pub(crate) fn drain_marked(
+        &mut self,
+        mut write: impl FnMut(&[IoSlice<'_>]) -> Result<Progress<usize>, Error>,
+    ) -> Result<bool, Error> {
+        let mut idle = 0;
+        while idle < self.lanes.len() {
+            let lane = &mut self.lanes[self.next];
+            match lane.hand_over_marked(&mut write)? {
+                Handed::Nothing => {
+                    idle += 1;
+                    self.step();
+                }
+                Handed::Bytes => {
+                    idle = 0;
+                    if !lane.is_amid() {
+                        self.step();
+                    }
+                }
+                Handed::Want(_) => return Ok(false),
+            }
+        }
+        Ok(true)
+    }
+
     /// Takes nothing more from writers: they learn why, those that wait are woken. What they have had accepted stays.
     pub(crate) fn shut(&mut self, end: WriterEnd) {
         let mut members = self.group.members();

@@ -66,6 +66,8 @@ pub(super) struct Lane {
     unparker: Unparker,
     /// Bytes to come of the message that was begun.
     rest: usize,
+    /// Bytes of the ring that were there at the last [`mark`](Self::mark), and still are.
+    marked: usize,
 }
 
 /// What came of a look into a lane.
@@ -84,7 +86,7 @@ pub(super) fn lane(capacity: usize) -> (Feed, Lane) {
     let (producer, consumer) = RingBuffer::new(capacity);
     let (link, parker) = (Arc::new(Link::default()), Parker::new());
     let unparker = parker.unparker().clone();
-    let lane = Lane { ring: Some(consumer), link: Arc::clone(&link), unparker, rest: 0 };
+    let lane = Lane { ring: Some(consumer), link: Arc::clone(&link), unparker, rest: 0, marked: 0 };
     (Feed { ring: Some(producer), link, parker, accepted: 0 }, lane)
 }
 
@@ -167,13 +169,39 @@ impl Drop for Feed {
 }
 
 impl Lane {
+    /// Remembers how much there is.
+    pub(super) fn mark(&mut self) {
+        self.marked = self.ring.as_ref().map_or(0, Consumer::slots);
+    }
+
     /// Gives `write` messages from where they lie; what it takes is gone from the ring.
     pub(super) fn hand_over(
         &mut self,
         write: &mut impl FnMut(&[IoSlice<'_>]) -> Result<Progress<usize>, Error>,
     ) -> Result<Handed, Error> {
+        self.hand_over_most(usize::MAX, write)
+    }
+
+    /// As [`hand_over`](Self::hand_over), of what was there at the last mark.
+    pub(super) fn hand_over_marked(
+        &mut self,
+        write: &mut impl FnMut(&[IoSlice<'_>]) -> Result<Progress<usize>, Error>,
+    ) -> Result<Handed, Error> {
+        let handed = self.hand_over_most(self.marked, write)?;
+        if handed == Handed::Nothing {
+            // A message that was on its way into the ring, and so was not accepted yet.
+            self.marked = 0;
+        }
+        Ok(handed)
+    }
+
+    fn hand_over_most(
+        &mut self,
+        most: usize,
+        write: &mut impl FnMut(&[IoSlice<'_>]) -> Result<Progress<usize>, Error>,
+    ) -> Result<Handed, Error> {
         let Some(ring) = &mut self.ring else { return Ok(Handed::Nothing) };
-        let Ok(chunk) = ring.read_chunk(ring.slots()) else { return Ok(Handed::Nothing) };
+        let Ok(chunk) = ring.read_chunk(ring.slots().min(most)) else { return Ok(Handed::Nothing) };
         let bytes = Content(chunk.as_slices());
         let run = Run::of(bytes, self.rest);
         if run.is_empty() {
@@ -185,6 +213,7 @@ impl Lane {
         };
         let taken = bytes.pass(&mut self.rest, n);
         chunk.commit(taken);
+        self.marked = self.marked.saturating_sub(taken);
         let sealed = self.link.sealed.load(Ordering::Relaxed) + n as u64;
         self.link.sealed.store(sealed, Ordering::Release);
         self.tell_of_room();

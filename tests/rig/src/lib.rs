@@ -4,6 +4,8 @@ pub mod alloc;
 pub mod contexts;
 #[cfg(target_os = "linux")]
 pub mod echo_ring;
+#[cfg(target_os = "linux")]
+pub mod files;
 pub mod forge;
 pub mod identity;
 pub mod mode;

@@ -62,6 +62,10 @@ pub enum Told {
     Closed(ConnectionId, CloseReason),
     /// See [`DriverEvent::Detached`].
     Detached(ConnectionId),
+    /// See [`DriverEvent::FileSent`].
+    FileSent(ConnectionId, u64),
+    /// See [`DriverEvent::FileFailed`]: the bytes sent, and why no more.
+    FileFailed(ConnectionId, u64, String),
     /// See [`DriverEvent::AtCapacity`].
     AtCapacity,
     /// See [`DriverEvent::AcceptFailed`].
@@ -82,6 +86,8 @@ impl Told {
             DriverEvent::Failed(id, error) => Told::Failed(*id, error.to_string()),
             DriverEvent::Closed(id, reason) => Told::Closed(*id, *reason),
             DriverEvent::Detached(id) => Told::Detached(*id),
+            DriverEvent::FileSent(id, sent) => Told::FileSent(*id, *sent),
+            DriverEvent::FileFailed(id, error) => Told::FileFailed(*id, error.sent, format!("{:?}", error.why)),
             DriverEvent::AtCapacity(_) => Told::AtCapacity,
             DriverEvent::AcceptFailed(_, error) => Told::AcceptFailed(error.to_string()),
             other => panic!("a new event: {other:?}"),
