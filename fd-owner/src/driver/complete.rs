@@ -153,6 +153,9 @@ impl Entry {
     }
 
     fn after_send(&mut self, ring: &Ring) -> Then {
+        if let Some(conn) = &mut self.conn {
+            conn.backend_mut().let_go();
+        }
         let starved = ring.slab().take_starved(self.slot) | std::mem::take(&mut self.pending.starved);
         let starved = starved | self.gave_new_key(ring);
         self.pending.writable |= starved;

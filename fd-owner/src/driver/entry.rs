@@ -363,7 +363,11 @@ impl Entry {
             return self.arm_message(ring);
         }
         let token = self.token(Kind::Send);
-        let Some(grant) = ring.slab().grant_output(self.slot) else { return Ok(()) };
+        let Some(grant) = ring.slab().grant_output(self.slot) else {
+            // It may have been looked for room, and nothing written.
+            self.conn.iter_mut().for_each(|conn| conn.backend_mut().let_go());
+            return Ok(());
+        };
         let Some(socket) = self.operand() else { return Ok(()) };
         let armed = ring.send(socket, &grant, token);
         armed.inspect_err(|_| ring.slab().sent(self.slot, 0))?;

@@ -67,6 +67,11 @@ impl FdBackend {
         self.slab.give_back(self.slot, &mut self.lease)
     }
 
+    /// Puts outbound memory back that nothing waits in.
+    pub(crate) fn let_go(&mut self) {
+        self.slab.let_go(self.slot, &mut self.lease);
+    }
+
     /// Where the bytes of both directions lie, if the kernel has none of them.
     fn whole(&self) -> Option<(Inbox, Outbox)> {
         let state = self.slab.state(self.slot);
@@ -80,12 +85,8 @@ impl FdBackend {
         base + range.start..base + range.end
     }
 
-    fn outbound(&self, range: &Range<usize>) -> Range<usize> {
-        self.inbound(&(self.slab.inbound + range.start..self.slab.inbound + range.end))
-    }
-
     fn take_room(&self, at_least: usize) -> Range<usize> {
-        self.outbound(&update(&self.slab.state(self.slot).outbox, |outbox| outbox.room(at_least)))
+        self.slab.outbound(self.slot, &update(&self.slab.state(self.slot).outbox, |outbox| outbox.room(at_least)))
     }
 }
 
@@ -143,13 +144,13 @@ impl Handover for FdBackend {
     fn pending(&mut self) -> Option<Pending<'_>> {
         let (inbox, outbox) = self.whole()?;
         let (input, [older, newer]) = (inbox.waiting(), outbox.waiting());
-        let (input_ended, out) = (self.input_ended(), self.slab.inbound);
-        let all = self.inbound(&(0..out + outbox.capacity()));
-        self.slab.map.borrow().write(self.slot as usize, &all);
+        let input_ended = self.input_ended();
+        let (input, out) = (self.inbound(&input), self.slab.outbound(self.slot, &(0..outbox.capacity())));
+        self.slab.map.borrow().write(self.slot as usize, &input);
+        self.slab.map.borrow().write(self.slot as usize, &out);
         // SAFETY: R1: this is the slot's lease. R2: the kernel has nothing of it (`whole`).
-        let slot: &[u8] = unsafe { self.lease.bytes(&self.slab.memory, &all) };
-        let sent_from = |part: Range<usize>| &slot[out + part.start..out + part.end];
-        Some(Pending { input: &slot[input], unsent: [sent_from(older), sent_from(newer)], input_ended })
+        let [input, out] = unsafe { self.lease.both(&self.slab.memory, [&input, &out]) };
+        Some(Pending { input, unsent: [&out[older], &out[newer]], input_ended })
     }
 
     fn take_over(&mut self, pending: &Pending<'_>) -> Result<(), ExchangeError> {

@@ -16,6 +16,8 @@ pub(crate) enum Port {
 #[derive(Debug, Default)]
 pub(crate) struct OwnershipMap {
     slots: Vec<Owner>,
+    /// Which regions of outbound memory slots have.
+    regions: Vec<bool>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -27,7 +29,7 @@ struct Owner {
 impl OwnershipMap {
     pub(crate) fn new(slots: usize) -> OwnershipMap {
         let slots = if cfg!(debug_assertions) { slots } else { 0 };
-        OwnershipMap { slots: vec![Owner::default(); slots] }
+        OwnershipMap { slots: vec![Owner::default(); slots], regions: vec![false; slots] }
     }
 
     /// A slot leaves home.
@@ -43,6 +45,18 @@ impl OwnershipMap {
         assert!(owner.lent, "slot {slot} comes home twice");
         assert_eq!(owner.kernel, [None, None, None], "slot {slot} comes home while the kernel has bytes of it");
         owner.lent = false;
+    }
+
+    /// A slot gets a region of outbound memory.
+    pub(crate) fn region_lent(&mut self, region: usize) {
+        let Some(lent) = self.regions.get_mut(region) else { return };
+        assert!(!std::mem::replace(lent, true), "region {region} is lent twice");
+    }
+
+    /// It puts it back.
+    pub(crate) fn region_home(&mut self, region: usize) {
+        let Some(lent) = self.regions.get_mut(region) else { return };
+        assert!(std::mem::replace(lent, false), "region {region} comes home twice");
     }
 
     /// The kernel gets `range` of a slot (positions in the whole memory).

@@ -306,6 +306,26 @@ mod tests {
         (content_type, pieces.collect())
     }
 
+    /// What is for the kernel to protect is plaintext.
+    #[test]
+    fn outbound_memory_that_held_plaintext_is_put_back_zeroed() {
+        let (slab, slot, mut backend) = lent(LAYER);
+        for on_its_own in [true, false] {
+            slab.set_kernel(slot, Direction::Send);
+            assert!(backend.room(11)[..11].iter().all(|byte| *byte == 0));
+            assert!(commit(&mut backend, 23, b"secret"));
+            if on_its_own {
+                slab.grant_message(slot).unwrap();
+                slab.message_sent(slot, 6);
+                backend.let_go();
+            }
+        }
+        drop(backend);
+        slab.release(slot);
+        let (_, mut backend) = slab.lend().unwrap();
+        assert!(backend.room(11)[..11].iter().all(|byte| *byte == 0));
+    }
+
     #[test]
     fn r7_a_message_is_as_many_records_of_data_as_fit_or_one_other() {
         let (slab, slot, mut backend) = lent(LAYER);

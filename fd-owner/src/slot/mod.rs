@@ -20,6 +20,8 @@ mod message;
 mod outbox;
 #[expect(unsafe_code, reason = "writes what the kernel reads of a provided buffer")]
 mod provided;
+#[expect(unsafe_code, reason = "wipes and gives back memory of nobody's")]
+mod regions;
 #[expect(unsafe_code, reason = "makes the references to the bytes of a file")]
 mod tray;
 
@@ -31,6 +33,7 @@ use message::KernelPart;
 pub(crate) use message::Message;
 use outbox::Outbox;
 use provided::Group;
+use regions::Regions;
 pub(crate) use tray::Tray;
 use tray::TrayState;
 
@@ -78,8 +81,11 @@ pub(crate) struct Slab {
     warm: Cell<usize>,
     map: RefCell<OwnershipMap>,
     inbound: usize,
-    outbound: usize,
     stride: usize,
+    /// Outbound memory begins here, of one region for each slot.
+    out_start: usize,
+    out_stride: usize,
+    regions: RefCell<Regions>,
     kernel: Option<KernelPart>,
 }
 
@@ -87,6 +93,8 @@ pub(crate) struct Slab {
 struct SlotState {
     inbox: Cell<Inbox>,
     outbox: Cell<Outbox>,
+    /// The outbound memory it has.
+    region: Cell<Option<u32>>,
     ended: Cell<bool>,
     /// It is at home and holds memory.
     warm: Cell<bool>,
@@ -100,15 +108,16 @@ struct SlotState {
 }
 
 impl Slab {
-    /// Memory for `slots` connections of `inbound` and `outbound` bytes each, and a tray; address space only, until it is
-    /// used.
+    /// Memory for `slots` connections of `inbound` and `outbound` bytes each, and trays; address space only, until it is used.
     pub(crate) fn new(slots: usize, inbound: usize, outbound: usize) -> io::Result<Slab> {
         // The last page is the group's of provided buffers.
-        let stride = (inbound + outbound + tray::LENGTH + COLOURS * LINE).next_multiple_of(PAGE) + PAGE;
-        let all = stride.checked_mul(slots).ok_or(io::ErrorKind::OutOfMemory)?;
+        let stride = (inbound + tray::LENGTH + COLOURS * LINE).next_multiple_of(PAGE) + PAGE;
+        let out_stride = (outbound + COLOURS * LINE).next_multiple_of(PAGE);
+        let all = (stride + out_stride).checked_mul(slots).ok_or(io::ErrorKind::OutOfMemory)?;
         let state = || SlotState {
             inbox: Cell::new(Inbox::new(inbound)),
             outbox: Cell::new(Outbox::new(outbound)),
+            region: Cell::new(None),
             ended: Cell::new(false),
             warm: Cell::new(false),
             backend: Cell::new(false),
@@ -117,16 +126,18 @@ impl Slab {
             kernel: [Cell::new(false), Cell::new(false)],
             group: Cell::default(),
         };
-        let names = 0..u32::try_from(slots).unwrap_or(u32::MAX);
+        let count = u32::try_from(slots).unwrap_or(u32::MAX);
         Ok(Slab {
             memory: Mapping::new(all)?,
             slots: (0..slots).map(|_| state()).collect(),
-            home: RefCell::new(names.rev().collect()),
+            home: RefCell::new((0..count).rev().collect()),
             warm: Cell::new(0),
             map: RefCell::new(OwnershipMap::new(slots)),
             inbound,
-            outbound,
             stride,
+            out_start: stride * slots,
+            out_stride,
+            regions: RefCell::new(Regions::new(count)),
             kernel: None,
         })
     }
@@ -174,6 +185,8 @@ impl Slab {
             return;
         }
         self.clean(slot);
+        self.let_region_go(slot);
+        self.trim();
         let (inbox, outbox) = (state.inbox.get(), state.outbox.get());
         state.inbox.set(Inbox::new(inbox.capacity()));
         state.outbox.set(Outbox::new(outbox.capacity()));
@@ -187,9 +200,8 @@ impl Slab {
     /// Zeroes what was used of a slot that comes home. Its pages stay, if few others' do.
     fn clean(&self, slot: u32) {
         let state = self.state(slot);
-        let (inbound, outbound) = (state.inbox.get().high_water(), state.outbox.get().high_water());
-        let tray = state.tray.get().high_water;
-        if inbound == 0 && outbound == 0 && tray == 0 {
+        let (inbound, tray) = (state.inbox.get().high_water(), state.tray.get().high_water);
+        if inbound == 0 && tray == 0 {
             return;
         }
         if self.warm.get() >= WARM {
@@ -199,8 +211,8 @@ impl Slab {
         self.warm.set(self.warm.get() + 1);
         state.warm.set(true);
         let start = self.start(slot);
-        let (out, file) = (start + self.inbound, start + self.inbound + self.outbound);
-        for used in [start..start + inbound, out..out + outbound, file..file + tray] {
+        let file = start + self.inbound;
+        for used in [start..start + inbound, file..file + tray] {
             // SAFETY: as above.
             unsafe { self.memory.wipe(&used) };
         }
@@ -214,7 +226,7 @@ impl Slab {
 
     /// Gives the memory of a slot back to the system, if nothing waits in it and no operation has any of it. False if
     /// that is not so. The caller has the slot's lease, exclusively.
-    fn give_back(&self, slot: u32, _lease: &mut Lease) -> bool {
+    fn give_back(&self, slot: u32, lease: &mut Lease) -> bool {
         let state = self.state(slot);
         let (inbox, outbox, tray) = (state.inbox.get(), state.outbox.get(), state.tray.get());
         let idle = inbox.is_whole() && inbox.waiting().is_empty() && outbox.is_whole() && outbox.len() == 0;
@@ -225,7 +237,8 @@ impl Slab {
         // and there is none that anybody waits for.
         unsafe { self.memory.give_back(&self.pages(slot)) };
         update(&state.inbox, Inbox::forget_traces);
-        update(&state.outbox, Outbox::forget_traces);
+        self.let_go(slot, lease);
+        self.trim();
         update(&state.tray, |tray| tray.high_water = 0);
         true
     }
@@ -265,7 +278,8 @@ impl Slab {
     /// What the kernel shall send next, until [`sent`](Self::sent).
     pub(crate) fn grant_output(&self, slot: u32) -> Option<Grant> {
         let range = update(&self.state(slot).outbox, Outbox::grant)?;
-        Some(self.grant(slot, Port::Out, self.start(slot) + self.inbound, range))
+        let region = self.take_region(slot);
+        Some(self.grant(slot, Port::Out, region, range))
     }
 
     /// The sending is complete and took `n` bytes.
@@ -311,7 +325,8 @@ impl Slab {
     }
 
     fn outbound(&self, slot: u32, range: &Range<usize>) -> Range<usize> {
-        self.inbound(slot, &(self.inbound + range.start..self.inbound + range.end))
+        let base = self.take_region(slot);
+        base + range.start..base + range.end
     }
 
     /// Where a slot's memory begins. Not all at the same place in a page: the same lines of all slots would share a few
@@ -367,13 +382,18 @@ mod tests {
         let slab = slab();
         for _ in 0..2 {
             let (slot, mut backend) = slab.lend().unwrap();
-            let room = backend.room(100);
-            assert!(room.iter().all(|byte| *byte == 0));
-            room[..100].fill(7);
-            backend.commit(100);
+            receive_sevens(&slab, slot, &mut backend, 100);
             drop(backend);
             slab.release(slot);
         }
+    }
+
+    /// As the kernel would; what lay there before is zero.
+    fn receive_sevens(slab: &Slab, slot: u32, backend: &mut FdBackend, n: usize) {
+        slab.grant_input(slot, 0, usize::MAX).unwrap();
+        slab.received(slot, n);
+        assert!(backend.input().iter().all(|byte| *byte == 0));
+        backend.input().fill(7);
     }
 
     /// After a peak, few slots keep their pages, and all are zero.
@@ -383,11 +403,8 @@ mod tests {
         let slab = Rc::new(Slab::new(usize::from(many), 20_000, 20_000).unwrap());
         for _ in 0..2 {
             let mut lent: Vec<_> = (0..many).map(|_| slab.lend().unwrap()).collect();
-            for (_, backend) in &mut lent {
-                let room = backend.room(5000);
-                assert!(room[..5000].iter().all(|byte| *byte == 0));
-                room[..5000].fill(7);
-                backend.commit(5000);
+            for (slot, backend) in &mut lent {
+                receive_sevens(&slab, *slot, backend, 5000);
             }
             for (slot, backend) in lent {
                 drop(backend);

@@ -88,7 +88,7 @@ impl Tray {
 
     /// From positions in the tray to those in the whole memory.
     fn range(&self, range: &Range<usize>) -> Range<usize> {
-        let base = self.slab.start(self.slot) + self.slab.inbound + self.slab.outbound;
+        let base = self.slab.start(self.slot) + self.slab.inbound;
         base + range.start..base + range.end
     }
 }
