@@ -20,6 +20,7 @@ pub use alert::Alert;
 pub use backend::{Backend, Ports};
 pub use connection::{Connection, Event, ExchangeError, InPlace, Received, Refused};
 pub use error::{BadRecord, Blame, BuildError, Error, Native};
+pub use ffi::prefetch::prefetch;
 pub use handover::{Handover, Pending};
 pub use options::Options;
 pub use protection::{Counters, Direction, Protection};

@@ -31,6 +31,11 @@ impl Todo {
         Some(index)
     }
 
+    /// All of them, in order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = u32> + '_ {
+        self.queue.iter().copied()
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.queue.len()
     }

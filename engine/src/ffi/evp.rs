@@ -17,10 +17,14 @@ use openssl::cipher::Cipher;
 use openssl::cipher_ctx::CipherCtx;
 use openssl_sys as ffi;
 
+use super::prefetch::prefetch;
 use super::sys;
 use crate::record::aead::{AeadFailure, RecordAead, TAG};
 use crate::record::gather::Gather;
 use crate::record::keys::Suite;
+
+/// About the size of an `EVP_CIPHER_CTX` (bytes), which is nobody's but OpenSSL's to know.
+const CONTEXT: usize = 192;
 
 /// One direction's `EVP_CIPHER_CTX`. OpenSSL cleanses the key when the context is freed or keyed anew.
 pub(crate) struct EvpAead {
@@ -44,6 +48,11 @@ impl EvpAead {
         let mut aead = EvpAead { ctx, seals, gcm: false };
         aead.rekey(suite, key)?;
         Ok(aead)
+    }
+
+    /// Has the processor fetch the context.
+    pub(crate) fn prefetch(&self) {
+        prefetch(self.ctx.as_ptr().cast_const(), CONTEXT);
     }
 
     /// Another key, in the same context.

@@ -71,6 +71,13 @@ pub(crate) enum Aead {
 }
 
 impl Aead {
+    /// Has the processor fetch what is not in here.
+    pub(crate) fn prefetch(&self) {
+        if let Aead::Evp(evp) = self {
+            evp.prefetch();
+        }
+    }
+
     pub(crate) fn new(choice: AeadChoice, suite: Suite, key: &[u8], seals: bool) -> Result<Aead, AeadFailure> {
         match choice {
             AeadChoice::Evp => EvpAead::new(suite, key, seals).map(Aead::Evp),

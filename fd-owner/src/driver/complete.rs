@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use arenatls_engine::{Direction, Want};
+use arenatls_engine::{Direction, Want, prefetch};
 
 use super::RingDriver;
 use super::entry::{Entry, Op, Stage};
@@ -44,6 +44,9 @@ impl RingDriver {
                 Then::Pump
             }
         };
+        if then == Then::Poll {
+            prefetch(&raw const *entry, size_of::<Entry>());
+        }
         let put_off = entry.room.deadline().is_some();
         let woke = matches!((before, entry.rest), (Rest::Falling | Rest::Resting, Rest::Awake { .. }));
         if then == Then::Poll && entry.stage == Stage::Open {

@@ -3,7 +3,7 @@
 use std::io;
 use std::time::{Duration, Instant};
 
-use arenatls_engine::{Error, Event, Progress, Received, State};
+use arenatls_engine::{Connection, Error, Event, Progress, Received, State};
 
 use super::entry::{Entry, Pending, Stage};
 use super::rest::Rest;
@@ -141,8 +141,19 @@ impl RingDriver {
         while let Some(completion) = self.ring.next() {
             self.complete(completion);
         }
+        self.prefetch();
         self.expire();
         Ok(())
+    }
+
+    /// Has the processor fetch what the connections that may have an event need next, all at the same time: among many
+    /// connections each has left the caches since its last request.
+    fn prefetch(&self) {
+        for index in self.ready.iter() {
+            let entry = &self.entries[index as usize];
+            entry.conn.iter().for_each(Connection::prefetch);
+            self.ring.slab().prefetch_group(entry.slot);
+        }
     }
 
     fn wait(&mut self, limit: Option<Duration>) -> Result<(), DriverError> {

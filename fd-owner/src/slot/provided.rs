@@ -6,6 +6,7 @@
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU16, Ordering};
 
+use arenatls_engine::prefetch;
 use io_uring::types::BufRingEntry;
 
 use super::{Grant, PAGE, Slab, update};
@@ -31,6 +32,13 @@ impl Slab {
     /// The page that a slot's group begins with, of one entry.
     pub(crate) fn group(&self, slot: u32) -> u64 {
         self.list(slot).as_ptr() as u64
+    }
+
+    /// Has the processor fetch the group, if there is one.
+    pub(crate) fn prefetch_group(&self, slot: u32) {
+        if self.state(slot).group.get().registered {
+            prefetch(self.list(slot).as_ptr(), size_of::<BufRingEntry>());
+        }
     }
 
     /// The kernel knows the group, and takes it for empty.
