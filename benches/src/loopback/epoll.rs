@@ -68,3 +68,28 @@ impl Epoll {
         ready.extend(self.events[..count].iter().map(|event| usize::try_from(event.u64).expect("a name")));
     }
 }
+
+/// Records of a stream that one connection sends before the others of its loop have their turn.
+const SHARE: usize = 16;
+
+/// Goes on with `step` until it says what it waits for, but no longer than its share: a peer that takes all as fast as it comes
+/// would keep the loop to itself for ever.
+pub(super) fn share(mut step: impl FnMut() -> Option<Wish>) -> Wish {
+    (0..SHARE).find_map(|_| step()).unwrap_or(Wish::Write)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_peer_that_never_waits_does_not_keep_the_loop() {
+        let mut steps = 0;
+        let wish = share(|| {
+            steps += 1;
+            None
+        });
+        assert_eq!((wish, steps), (Wish::Write, SHARE));
+        assert_eq!(share(|| Some(Wish::End)), Wish::End);
+    }
+}

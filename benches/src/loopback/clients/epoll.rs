@@ -8,7 +8,7 @@ use arenatls_memory_bio::ArenaPool;
 use openssl::ssl::{Ssl, SslContext};
 
 use super::{Client, OPENING};
-use crate::loopback::epoll::{self, Wish};
+use crate::loopback::epoll::{self, Wish, share};
 use crate::loopback::link::{BUDGET, Found, Left, Link};
 use crate::loopback::load::{Load, Now};
 use crate::loopback::work::{Job, Work};
@@ -120,15 +120,16 @@ impl<'memory> Line<'memory> {
 
     fn stream(&mut self, load: &Load) -> Wish {
         let record = load.record();
-        loop {
-            match self.link.connection.write(&record[self.sent..]).expect("the server is well") {
-                Progress::Done(n) => self.sent = (self.sent + n) % record.len(),
-                Progress::Want(_) => match self.link.flush() {
-                    Left::Nothing => {}
-                    Left::Some => return Wish::Write,
-                    Left::ToNobody => panic!("the server goes on"),
-                },
+        share(|| match self.link.connection.write(&record[self.sent..]).expect("the server is well") {
+            Progress::Done(n) => {
+                self.sent = (self.sent + n) % record.len();
+                None
             }
-        }
+            Progress::Want(_) => match self.link.flush() {
+                Left::Nothing => None,
+                Left::Some => Some(Wish::Write),
+                Left::ToNobody => panic!("the server goes on"),
+            },
+        })
     }
 }

@@ -9,7 +9,7 @@ use openssl::ssl::Ssl;
 
 use super::Server;
 use super::epoll_loop::{self, Desk, Peer};
-use crate::loopback::epoll::Wish;
+use crate::loopback::epoll::{Wish, share};
 use crate::loopback::link::{BUDGET, Found, Left, Link};
 use crate::loopback::work::{Job, Work};
 
@@ -82,19 +82,20 @@ impl Line<'_> {
     }
 
     fn stream(&mut self, desk: &Desk<'_>) -> Wish {
-        loop {
+        share(|| {
             let rest = &desk.record[self.sent..];
             match self.link.connection.write(rest).expect("the client is well") {
                 Progress::Done(n) => {
                     self.sent = (self.sent + n) % desk.record.len();
                     desk.job.has_moved(n);
+                    None
                 }
                 Progress::Want(_) => match self.link.flush() {
-                    Left::Nothing => {}
-                    Left::Some => return Wish::Write,
-                    Left::ToNobody => return Wish::End,
+                    Left::Nothing => None,
+                    Left::Some => Some(Wish::Write),
+                    Left::ToNobody => Some(Wish::End),
                 },
             }
-        }
+        })
     }
 }

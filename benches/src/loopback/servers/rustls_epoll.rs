@@ -9,7 +9,7 @@ use rustls::ServerConnection;
 use super::Server;
 use super::epoll_loop::{self, Desk, Peer};
 use crate::contender::rustls_config::{self, AwsLcRs};
-use crate::loopback::epoll::Wish;
+use crate::loopback::epoll::{Wish, share};
 use crate::loopback::work::{Job, Work};
 
 pub(super) struct RustlsEpoll;
@@ -89,14 +89,15 @@ impl Line {
     }
 
     fn stream(&mut self, desk: &Desk<'_>) -> Wish {
-        loop {
+        share(|| {
             match self.flush() {
                 Wish::Read => {}
-                wish => return wish,
+                wish => return Some(wish),
             }
             let n = self.connection.writer().write(&desk.record[self.sent..]).expect("rustls takes some");
             self.sent = (self.sent + n) % desk.record.len();
             desk.job.has_moved(n);
-        }
+            None
+        })
     }
 }

@@ -14,7 +14,7 @@ use openssl_sys as ffi;
 use super::Server;
 use super::epoll_loop::{self, Desk, Peer};
 use crate::contender::openssl_set_fd::set_fd;
-use crate::loopback::epoll::Wish;
+use crate::loopback::epoll::{Wish, share};
 use crate::loopback::work::{Job, Work};
 
 unsafe extern "C" {
@@ -94,15 +94,14 @@ impl Line {
     }
 
     fn stream(&mut self, desk: &Desk<'_>) -> Wish {
-        loop {
-            match self.write(&desk.record[self.sent..]) {
-                Came::To(n) => {
-                    self.sent = (self.sent + n) % desk.record.len();
-                    desk.job.has_moved(n);
-                }
-                Came::Wait(wish) => return wish,
+        share(|| match self.write(&desk.record[self.sent..]) {
+            Came::To(n) => {
+                self.sent = (self.sent + n) % desk.record.len();
+                desk.job.has_moved(n);
+                None
             }
-        }
+            Came::Wait(wish) => Some(wish),
+        })
     }
 }
 
