@@ -232,7 +232,9 @@ impl Load {
                 Now::Drop
             }
             _ => {
-                assert!(now < self.until + PATIENCE, "no end of {:?}; {} ready", self.stage, self.ready);
+                let answers = || self.lanes.iter().take(16).map(|lane| lane.answers).collect::<Vec<_>>();
+                let (stage, ready) = (self.stage, self.ready);
+                assert!(now < self.until + PATIENCE, "no end of {stage:?}; {ready} ready, answers {:?}", answers());
                 Now::GoOn
             }
         }
