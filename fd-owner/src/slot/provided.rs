@@ -84,3 +84,63 @@ impl Slab {
         self.memory.at(&(end - PAGE..end)).cast()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::rc::Rc;
+
+    use arenatls_engine::Backend as _;
+
+    use super::*;
+
+    /// Address and length of what lies in the group, and how many buffers were ever laid there: what the kernel reads.
+    fn read(slab: &Slab, slot: u32) -> (u64, u32, u16) {
+        let list = slab.list(slot).as_ptr();
+        // SAFETY: one live entry, on the thread that writes it.
+        let entry = unsafe { &*list };
+        // SAFETY: as above.
+        let tail = unsafe { BufRingEntry::tail(list) };
+        // SAFETY: as above.
+        (entry.addr(), entry.len(), unsafe { tail.read() })
+    }
+
+    #[test]
+    fn r9_what_is_provided_is_a_grant_and_is_replaced_only_where_the_kernel_has_not_taken_it() {
+        let slab = Rc::new(Slab::new(2, 20_000, 20_000).unwrap());
+        let (slot, mut backend) = slab.lend().unwrap();
+        slab.set_registered(slot);
+        let first = slab.grant_input(slot, 0, usize::MAX).unwrap();
+        slab.provide(slot, &first);
+        assert_eq!(read(&slab, slot), (first.pointer() as u64, first.len(), 1));
+        // A reception ends that has taken nothing: another place for what lies there.
+        slab.received(slot, 0);
+        let second = slab.grant_input(slot, 0, 1000).unwrap();
+        slab.provide(slot, &second);
+        assert_eq!(read(&slab, slot), (second.pointer() as u64, 1000, 1));
+        // The kernel takes it: the next is the second that it sees.
+        slab.provided_is_taken(slot);
+        slab.received(slot, 400);
+        assert_eq!(backend.input().len(), 400);
+        let third = slab.grant_input(slot, 0, usize::MAX).unwrap();
+        assert_eq!(third.pointer(), second.pointer().wrapping_add(400));
+        slab.provide(slot, &third);
+        assert_eq!(read(&slab, slot), (third.pointer() as u64, third.len(), 2));
+        slab.received(slot, 0);
+        slab.set_unregistered(slot);
+        assert_eq!(read(&slab, slot), (0, 0, 0), "as the kernel expects of a new one");
+        drop(backend);
+        slab.release(slot);
+    }
+
+    #[test]
+    fn r9_a_slot_that_the_kernel_knows_keeps_its_memory() {
+        let slab = Rc::new(Slab::new(2, 20_000, 20_000).unwrap());
+        let (slot, mut backend) = slab.lend().unwrap();
+        slab.set_registered(slot);
+        assert!(!backend.give_back());
+        slab.set_unregistered(slot);
+        assert!(backend.give_back());
+        drop(backend);
+        slab.release(slot);
+    }
+}
