@@ -7,7 +7,9 @@ use std::time::{Duration, Instant};
 
 use arenatls::openssl::ssl::{ShutdownState, Ssl, SslStream};
 use arenatls_fd_owner::{CloseReason, ConnectionId, DriverEvent, RingDriver, Role, leaked_rings};
+use arenatls_rig::contexts::{self, Terms};
 use arenatls_rig::files::{file_of, make_cold};
+use arenatls_rig::identity::Authority;
 use arenatls_rig::ring::{
     Told, all_home, contexts, driver, pattern, poll, read_to_end, reasons, reset_when_closed, run_out, run_until, tcp,
 };
@@ -230,5 +232,25 @@ fn a_handshake_that_fails_ends_the_file_at_once() {
         let failed = |told: &Told| matches!(told, Told::FileFailed(_, 0, why) if why.starts_with("Connection"));
         assert!(log.iter().any(failed), "{log:?}");
         all_home(&driver);
+    }
+}
+
+/// The handshake goes on, too, and the file follows its end at once: nothing else has to happen.
+#[test]
+fn close_before_the_handshake_is_done_sends_the_file_behind_it() {
+    let authority = Authority::new("ring");
+    for tickets in [0, 2] {
+        let terms = Terms::default().tickets(tickets);
+        let both = (contexts::client(&authority, &terms), contexts::server(&authority.server(), &terms));
+        let limit = Duration::from_secs(10);
+        let read = |mut stream: SslStream<TcpStream>| read_to_end(&mut stream);
+        let Some((mut driver, id, reader)) = start(config().close_timeout(limit), both, None, read) else { return };
+        driver.send_file(id, file_of(&pattern(1, 1000)), 0..1000).unwrap();
+        driver.close(id).unwrap();
+        let begun = Instant::now();
+        let mut log = Vec::new();
+        run_out(&mut driver, &mut nothing, &mut log);
+        assert!(begun.elapsed() < limit / 4, "{:?}: {log:?}", begun.elapsed());
+        assert!(reader.join().unwrap() == pattern(1, 1000), "{log:?}");
     }
 }
