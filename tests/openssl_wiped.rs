@@ -1,6 +1,6 @@
 //! What OpenSSL has read of a connection's data is gone when it gives its memory back.
 
-use arenatls::{Connection, Options};
+use arenatls::{Connection, InPlace, Options, Progress, Protection};
 use arenatls_rig::alloc::{count_openssl, left, look_for};
 use arenatls_rig::contexts;
 use arenatls_rig::forge::{Forged, Secrets};
@@ -46,6 +46,32 @@ fn data_that_openssl_reads_after_what_is_not_private() {
             assert_eq!(seen, if content_type == DATA { vec![Seen::Plaintext(MARK.to_vec())] } else { vec![] });
         }
         assert_eq!(pair.client.openssl_calls() - calls, 3, "OpenSSL saw all of them");
+        drop(pair);
+        assert_eq!(left(), 0, "blocks with data in them");
+    });
+}
+
+/// The same, where the application has the records in memory of its own.
+#[test]
+fn data_that_openssl_reads_in_the_callers_memory_after_what_is_not_private() {
+    count_openssl();
+    for_each_mode(|mode| {
+        let mut server = contexts::server_builder(identity(), &mode.terms().tickets(0));
+        let secrets = Secrets::watch(&mut server);
+        let (client, server) = (mode.client(), server.build());
+        look_for(MARK);
+        let mut pair = mode.pair_of(&client, &server, usual_pool());
+        pair.handshake();
+        if pair.client.protection().1 != Protection::Engine {
+            return;
+        }
+        let mut forger = secrets.forger(pair.server.ssl(), Forged::Server, 0);
+        for (content_type, text) in [(HANDSHAKE, &message(mode)[..]), (ALERT, &USER_CANCELED), (DATA, MARK)] {
+            let mut record = forger.record(content_type, text);
+            let opened = pair.client.open_in(&mut record).expect("it is legal");
+            assert_eq!(matches!(opened, Progress::Done(InPlace::Plaintext(_))), content_type == DATA, "{opened:?}");
+            record.fill(0);
+        }
         drop(pair);
         assert_eq!(left(), 0, "blocks with data in them");
     });

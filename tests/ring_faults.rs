@@ -241,12 +241,13 @@ impl Run {
 }
 
 fn run(seed: u64, submissions: u32, completions: u32) {
+    let usual = Config::default().register_after(u32::try_from(seed % 4).ok());
+    run_with(usual, seed, submissions, completions);
+}
+
+fn run_with(config: Config, seed: u64, submissions: u32, completions: u32) {
     let (client_context, server_context) = contexts();
-    let config = Config::default()
-        .rest_after(Some(Duration::from_millis(1)))
-        .register_after(u32::try_from(seed % 4).ok())
-        .connections(20)
-        .queues(submissions, completions);
+    let config = config.rest_after(Some(Duration::from_millis(1))).connections(20).queues(submissions, completions);
     let Some(mut driver) = driver(config) else { return };
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -290,4 +291,13 @@ fn a_random_schedule_loses_no_byte_and_no_slot() {
 #[test]
 fn nor_does_one_on_a_tiny_ring() {
     run(11, 2, 4);
+}
+
+/// All are registered at once, and have the least memory: what comes seldom fits what was provided.
+#[test]
+fn nor_does_one_of_registered_connections_with_the_least_memory() {
+    let (inbound, outbound) = Config::LEAST_MEMORY;
+    for (seed, submissions, completions) in [(21, 256, 1024), (22, 1, 2)] {
+        run_with(Config::default().register_after(Some(0)).memory(inbound, outbound), seed, submissions, completions);
+    }
 }

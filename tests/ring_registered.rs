@@ -1,11 +1,15 @@
 //! Connections that go on are registered with the ring: one reception brings many requests, and nothing else changes.
 
 use std::io::{Read as _, Write as _};
+use std::net::Shutdown;
+use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
-use arenatls_fd_owner::{Capabilities, Config, ConnectionId, Feature};
+use arenatls::openssl::ssl::{Ssl, SslStream};
+use arenatls::{ArenaPool, Budget};
+use arenatls_fd_owner::{Capabilities, Config, ConnectionId, Role};
 use arenatls_rig::echo_ring::{CLIENTS, connected, exchange, turn};
-use arenatls_rig::ring::{Told, pattern, reasons, run_out};
+use arenatls_rig::ring::{Echo, Told, contexts, driver, pattern, reasons, run_out};
 
 /// Receptions before a connection is registered.
 const AFTER: u32 = 2;
@@ -15,8 +19,11 @@ fn config() -> Config {
     Config::default().register_after(Some(AFTER))
 }
 
+/// Before that, connections are not registered.
 fn receptions_go_on() -> bool {
-    Capabilities::probe().is_ok_and(|kernel| kernel.has(Feature::RecvMultishot))
+    let Ok(kernel) = Capabilities::probe() else { return false };
+    let mut numbers = kernel.kernel().split('.').map(|number| number.parse().unwrap_or(0));
+    (numbers.next(), numbers.next()) >= (Some(6), Some(15))
 }
 
 fn accepted(log: &[Told]) -> Vec<ConnectionId> {
@@ -132,6 +139,70 @@ fn peers_see_the_end_when_a_connection_or_its_driver_ends() {
     drop(driver);
     assert_eq!(clients.iter_mut().map(ended).filter(|ended| *ended).count(), CLIENTS);
     assert_eq!(arenatls_fd_owner::leaked_rings(), 0);
+}
+
+/// Others' receptions go on, and for as long as they like: they keep nothing of a connection that has gone.
+#[test]
+fn a_socket_that_was_taken_out_is_nobodys_but_its_takers() {
+    let Some((mut driver, mut echo, mut log, mut clients)) = connected(config().rest_after(None)) else { return };
+    for round in 0..10 {
+        for client in &mut clients {
+            exchange(&mut driver, &mut echo, &mut log, client, 100 + round);
+        }
+    }
+    let id = accepted(&log)[0];
+    let peer = driver.peer_addr(id).unwrap();
+    driver.detach(id).unwrap();
+    while !log.contains(&Told::Detached(id)) {
+        turn(&mut driver, &mut echo, &mut log, 5);
+    }
+    let pool = ArenaPool::new(Budget::bytes(64 * 1024));
+    let (socket, connection) =
+        driver.take_detached(id, pool.backend().unwrap()).map_err(|refused| refused.why).unwrap();
+    drop((socket, connection));
+    turn(&mut driver, &mut echo, &mut log, 1);
+    let client = clients.iter_mut().find(|client| client.get_ref().local_addr().unwrap() == peer).unwrap();
+    client.get_ref().set_read_timeout(Some(Duration::from_secs(2))).unwrap();
+    let end = client.get_ref().read(&mut [0; 100]);
+    assert_eq!(end.map_err(|error| error.kind()), Ok(0), "the ring still has the socket");
+    drop(clients);
+    run_out(&mut driver, &mut echo, &mut log);
+}
+
+/// Data and the end in the same moment, on a socket that is not TCP's.
+#[test]
+fn the_end_right_behind_data_is_told() {
+    let (client_context, server_context) = contexts();
+    for after in [None, Some(0), Some(2)] {
+        let config = Config::default().rest_after(None).register_after(after);
+        let Some(mut driver) = driver(config) else { return };
+        let (one, two) = UnixStream::pair().unwrap();
+        let id = driver.adopt(one.into(), Ssl::new(&server_context).unwrap(), Role::Server).unwrap();
+        let context = client_context.clone();
+        let connecting = std::thread::spawn(move || {
+            let mut ssl = Ssl::new(&context).unwrap();
+            ssl.param_mut().set_host("localhost").unwrap();
+            let mut stream = SslStream::new(ssl, two).unwrap();
+            stream.connect().unwrap();
+            stream
+        });
+        let (mut echo, mut log) = (Echo::new(1024), Vec::new());
+        while !connecting.is_finished() {
+            turn(&mut driver, &mut echo, &mut log, 1);
+        }
+        let mut stream = connecting.join().unwrap();
+        for _ in 0..10 {
+            stream.write_all(b"question").unwrap();
+            (0..5).for_each(|_| turn(&mut driver, &mut echo, &mut log, 1));
+            stream.read_exact(&mut [0; 8]).unwrap();
+        }
+        stream.write_all(b"last").unwrap();
+        stream.get_ref().shutdown(Shutdown::Write).unwrap();
+        (0..20).for_each(|_| turn(&mut driver, &mut echo, &mut log, 10));
+        assert!(log.contains(&Told::Truncated(id)), "after {after:?}: {log:?}");
+        drop(stream);
+        run_out(&mut driver, &mut echo, &mut log);
+    }
 }
 
 /// Registered memory is given back, too, and the connection is registered anew when it goes on.

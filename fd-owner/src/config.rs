@@ -108,10 +108,10 @@ impl Config {
         self
     }
 
-    /// After how many receptions the kernel is told of a connection's socket and of a provided buffer of its own (Linux 6.0): each
+    /// After how many receptions the kernel is told of a connection's socket and of a provided buffer of its own (Linux 6.15): each
     /// request costs less from there on, and a connection that ends before does not pay for it; `None`: never. It takes a page (4
-    /// KiB), which counts as locked memory (`RLIMIT_MEMLOCK`), until the connection rests or ends. Where the kernel refuses, the
-    /// connection goes on without.
+    /// KiB), which counts as locked memory (`RLIMIT_MEMLOCK`), until the connection rests or ends. Where the kernel refuses, and
+    /// in a driver that has the kernel protect records ([`kernel_tls`](Self::kernel_tls)), connections go on without.
     #[must_use]
     pub fn register_after(mut self, receptions: Option<u32>) -> Self {
         self.register_after = receptions;

@@ -121,10 +121,12 @@ impl Ring {
     fn of(uring: IoUring, slab: Rc<Slab>, setup: &'static str, register_after: Option<u32>) -> Ring {
         let mut known = Probe::new();
         let asked = uring.submitter().register_probe(&mut known).is_ok();
-        // There is no way to ask for either. The hint came in the release of `IORING_OP_SOCKET` (5.19), receptions that go on
-        // in that of `IORING_OP_SEND_ZC` (6.0).
+        // There is no way to ask for either. The hint came in the release of `IORING_OP_SOCKET` (5.19). Receptions that go on
+        // came in 6.0, but at first each request ended them, and until 6.13 a socket that had left the table stayed open as
+        // long as any operation of that time was in flight, which one that goes on is for ever: `IORING_OP_READV_FIXED` is
+        // of 6.15.
         let waits = asked && known.is_supported(opcode::Socket::CODE);
-        let goes_on = asked && known.is_supported(opcode::SendZc::CODE);
+        let goes_on = asked && known.is_supported(opcode::ReadvFixed::CODE);
         let table =
             if goes_on { Table::new(u32::try_from(slab.count().home).unwrap_or(u32::MAX)) } else { Table::Refused };
         Ring { uring, slab, table, register_after, in_flight: 0, sends: 0, receptions: 0, setup, waits }

@@ -1,14 +1,18 @@
 //! How connections end that are sending a file, at every point of it.
 
 use std::io::{Read as _, Write as _};
-use std::net::{Shutdown, TcpStream};
+use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use arenatls::openssl::ssl::{ShutdownState, SslStream};
-use arenatls_fd_owner::{CloseReason, ConnectionId, DriverEvent, RingDriver, leaked_rings};
+use arenatls::openssl::ssl::{ShutdownState, Ssl, SslStream};
+use arenatls_fd_owner::{CloseReason, ConnectionId, DriverEvent, RingDriver, Role, leaked_rings};
+use arenatls_rig::contexts::{self, Terms};
 use arenatls_rig::files::{file_of, make_cold};
-use arenatls_rig::ring::{Told, contexts, pattern, poll, read_to_end, reasons, reset_when_closed, run_out, run_until};
+use arenatls_rig::identity::Authority;
+use arenatls_rig::ring::{
+    Told, all_home, contexts, driver, pattern, poll, read_to_end, reasons, reset_when_closed, run_out, run_until, tcp,
+};
 
 use crate::support::{config, start};
 
@@ -205,5 +209,48 @@ fn both_directions_go_on_by_themselves() {
         run_out(&mut driver, &mut app, &mut log);
         assert_eq!((came, reasons(&log)), (300_000, vec![CloseReason::Done]));
         assert!(reader.join().unwrap() == pattern(5, LEN));
+    }
+}
+
+/// A file that waits for a handshake does not keep one that fails from its end.
+#[test]
+fn a_handshake_that_fails_ends_the_file_at_once() {
+    for first in [&b"no TLS at all"[..], b""] {
+        let limit = Duration::from_secs(10);
+        let Some(mut driver) = driver(config().close_timeout(limit)) else { return };
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut socket = tcp(listener.local_addr().unwrap());
+        let accepted = listener.accept().unwrap().0;
+        let id = driver.adopt(accepted.into(), Ssl::new(&contexts().1).unwrap(), Role::Server).unwrap();
+        driver.send_file(id, file_of(&pattern(1, 1000)), 0..1000).unwrap();
+        socket.write_all(first).unwrap();
+        socket.shutdown(Shutdown::Write).unwrap();
+        let begun = Instant::now();
+        let mut log = Vec::new();
+        run_until(&mut driver, &mut nothing, &mut log, |log| !reasons(log).is_empty());
+        assert!(begun.elapsed() < limit / 4, "{:?}: {log:?}", begun.elapsed());
+        let failed = |told: &Told| matches!(told, Told::FileFailed(_, 0, why) if why.starts_with("Connection"));
+        assert!(log.iter().any(failed), "{log:?}");
+        all_home(&driver);
+    }
+}
+
+/// The handshake goes on, too, and the file follows its end at once: nothing else has to happen.
+#[test]
+fn close_before_the_handshake_is_done_sends_the_file_behind_it() {
+    let authority = Authority::new("ring");
+    for tickets in [0, 2] {
+        let terms = Terms::default().tickets(tickets);
+        let both = (contexts::client(&authority, &terms), contexts::server(&authority.server(), &terms));
+        let limit = Duration::from_secs(10);
+        let read = |mut stream: SslStream<TcpStream>| read_to_end(&mut stream);
+        let Some((mut driver, id, reader)) = start(config().close_timeout(limit), both, None, read) else { return };
+        driver.send_file(id, file_of(&pattern(1, 1000)), 0..1000).unwrap();
+        driver.close(id).unwrap();
+        let begun = Instant::now();
+        let mut log = Vec::new();
+        run_out(&mut driver, &mut nothing, &mut log);
+        assert!(begun.elapsed() < limit / 4, "{:?}: {log:?}", begun.elapsed());
+        assert!(reader.join().unwrap() == pattern(1, 1000), "{log:?}");
     }
 }

@@ -143,6 +143,7 @@ impl<B: Backend> Connection<B> {
         if relabel(record, opened).is_none() {
             return Err(self.refuse(BadRecord::TooShort { length: record.len() }.into()));
         }
+        self.wipe_what_is_private(opened);
         let room = self.backend.room(CONTROL_RESERVE);
         let mut border = Border::new(room, &mut self.outbound, &mut self.inbound);
         let outcome = self.tls.read(&mut border, record, front);

@@ -123,10 +123,14 @@ impl<B: Backend> Connection<B> {
         relabel(&mut self.backend.input()[..record], opened).ok_or(BadRecord::TooShort { length: record })?;
         let front = Front::of(opened, record);
         self.inbound.opened = Some(front);
-        // An alert is nobody's secret; nor is a Finished, a KeyUpdate or a ticket, which will be sent in the clear, and which
-        // OpenSSL does not wipe where it keeps it.
-        self.tls.set_wiping(opened.content_type == APPLICATION_DATA);
+        self.wipe_what_is_private(opened);
         Ok(front)
+    }
+
+    /// Has OpenSSL wipe what it is about to read, if that is data. An alert is nobody's secret; nor is a Finished, a
+    /// KeyUpdate or a ticket, which will be sent in the clear, and which OpenSSL does not wipe where it keeps it.
+    pub(super) fn wipe_what_is_private(&mut self, opened: Opened) {
+        self.tls.set_wiping(opened.content_type == APPLICATION_DATA);
     }
 
     /// Application data stays where it was opened until it is read.

@@ -208,6 +208,7 @@ impl Entry {
     }
 
     fn pump_flushing(&mut self, ring: &mut Ring) -> Result<(), Full> {
+        self.read_at_end();
         self.pump_file(ring)?;
         if self.drain_writers_at_end(ring) {
             self.say_goodbye(ring);

@@ -129,7 +129,8 @@ impl Entry {
         if conn.backend().output_is_lost() {
             return Some(FileFailure::SendFailed);
         }
-        let ended = self.handshaken && !conn.state().can_write() && !(open && conn.failure().is_some());
+        // Before the end of the handshake nothing can be written, either, and that is nobody's end.
+        let ended = if conn.failure().is_some() { !open } else { self.handshaken && !conn.state().can_write() };
         ended.then_some(if open { FileFailure::SendClosed } else { FileFailure::Connection(self.reason) })
     }
 

@@ -110,12 +110,18 @@ impl Entry {
         }
     }
 
+    /// Throws away what the peer still sends, if something waits to be sealed: it may not read before it is rid of that. The
+    /// handshake may come to its end here, of which nobody is told any more.
+    pub(super) fn read_at_end(&mut self) {
+        if let (true, Some(conn)) = (self.desk.is_some() || self.has_file(), &mut self.conn) {
+            while let Ok(Some(_)) = conn.poll_event() {}
+            self.handshaken |= conn.state().is_live();
+        }
+    }
+
     /// The last that writers have brought before close_notify. True once nothing of it is left.
     pub(super) fn drain_writers_at_end(&mut self, ring: &Ring) -> bool {
-        if let (true, Some(conn)) = (self.desk.is_some() || self.has_file(), &mut self.conn) {
-            // What the peer still sends is thrown away: it may not read before it is rid of that.
-            while let Ok(Some(_)) = conn.poll_event() {}
-        }
+        self.read_at_end();
         let done = self.drain_writers(ring);
         if done {
             self.desk = None;
