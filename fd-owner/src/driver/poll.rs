@@ -68,18 +68,20 @@ impl RingDriver {
     }
 
     /// The plaintext that [`DriverEvent::Plaintext`] told of, lent where the kernel put the ciphertext. Dropping it consumes
-    /// it all; [`Received::consume`] keeps the rest, and the next poll tells of it again. `None` if there is none, or the
-    /// connection is closing. Until it was called, nothing that lies behind is told.
+    /// it all; [`Received::consume`] keeps the rest, and the next poll tells of it again. `None` if there is none (the
+    /// application may have polled it out of the [`connection`](Self::connection)), or the connection is closing. Until it was
+    /// called, nothing that lies behind is told.
     pub fn plaintext(&mut self, id: ConnectionId) -> Option<Received<'_>> {
         let index = self.find(id)?;
         let entry = &mut self.entries[index as usize];
         if !entry.has_plaintext {
             return None;
         }
-        // What was told of and not consumed, the engine lends again.
         entry.has_plaintext = false;
         self.ready.add(index);
-        match entry.conn.as_mut()?.poll_event() {
+        // What was told of and not consumed, the engine lends again. If the application took it by itself, something else
+        // comes next, which is to be told.
+        match entry.conn.as_mut().filter(|conn| conn.unread() > 0)?.poll_event() {
             Ok(Some(Event::Plaintext(bytes))) => Some(bytes),
             _ => None,
         }
