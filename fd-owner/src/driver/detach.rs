@@ -150,11 +150,7 @@ impl Entry {
         }
         self.end_writers(WriterEnd::Gone);
         for kind in [Kind::Recv, Kind::Send] {
-            // A cancellation can miss an operation that is being tried at that moment: then another follows.
-            if *self.op(kind) == Op::Cancelling && self.cancels == 0 {
-                *self.op(kind) = Op::InFlight;
-            }
-            self.cancel(kind, ring)?;
+            self.cancel_until_complete(kind, ring)?;
         }
         if self.cancels == 0 && [self.recv, self.send] == [Op::Idle; 2] {
             self.unregister(ring);

@@ -292,6 +292,15 @@ impl Entry {
         Ok(())
     }
 
+    /// As [`cancel`](Self::cancel), and once more for an operation that is still there when all cancellations are complete: it
+    /// was being tried at that moment, and missed.
+    pub(super) fn cancel_until_complete(&mut self, kind: Kind, ring: &mut Ring) -> Result<(), Full> {
+        if *self.op(kind) == Op::Cancelling && self.cancels == 0 {
+            *self.op(kind) = Op::InFlight;
+        }
+        self.cancel(kind, ring)
+    }
+
     pub(super) fn op(&mut self, kind: Kind) -> &mut Op {
         match kind {
             Kind::Recv => &mut self.recv,
