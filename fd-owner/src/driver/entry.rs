@@ -25,12 +25,14 @@ use crate::{CloseReason, Config, FileError, FileFailure};
 ///              └─────────────────────── failure, deadline ─────────────────────────┘ deadline, from any before it
 ///
 ///   Open ─ detach ─▶ Detaching ─▶ Detached ─ taken ─▶ Free
-///                        └─────────────┴─ deadline ─▶ Flushing
+///                        │             └─ deadline ─▶ Flushing
+///                        └─ deadline ─▶ Reaping
 /// ```
 ///
 /// Flushing: what is committed leaves, close_notify or the alert last. Lingering: our direction is shut, and what the peer
 /// still sends is read and thrown away, so that no reset destroys what it has not read yet. Reaping: the socket is shut
-/// down, and every operation completes before it is closed. Detaching: every operation is cancelled, and completes.
+/// down, and every operation completes before it is closed. Detaching: what writers brought is sealed, then every operation
+/// is cancelled, and completes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
     Free,
@@ -164,8 +166,8 @@ impl Entry {
             Stage::Connecting => Some(self.born + config.handshake_timeout),
             Stage::Open if !self.handshaken => Some(self.born + config.handshake_timeout),
             Stage::Open => [self.idle_deadline(config), self.rest_deadline(config)].into_iter().flatten().min(),
-            Stage::Detaching | Stage::Detached => self.idle_deadline(config),
-            Stage::Flushing | Stage::Lingering => Some(self.closing + config.close_timeout),
+            Stage::Detached => self.idle_deadline(config),
+            Stage::Detaching | Stage::Flushing | Stage::Lingering => Some(self.closing + config.close_timeout),
             Stage::Free | Stage::Reaping | Stage::Done => None,
         }
     }

@@ -255,7 +255,7 @@ impl RingDriver {
                 self.dirty.add(index);
             }
             Stage::Open if entry.handshaken => self.finish(index, CloseReason::IdleTimeout),
-            Stage::Detaching | Stage::Detached => self.finish(index, CloseReason::IdleTimeout),
+            Stage::Detached => self.finish(index, CloseReason::IdleTimeout),
             Stage::Open | Stage::Connecting => self.give_up(index, CloseReason::HandshakeTimeout),
             _ if entry.reason == CloseReason::Done => self.give_up(index, CloseReason::CloseTimeout),
             _ => {
