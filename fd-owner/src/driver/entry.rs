@@ -273,7 +273,8 @@ impl Entry {
         self.end_writers(WriterEnd::Connection(self.reason));
         self.end_file(FileFailure::Connection(self.reason));
         self.conn = None;
-        if let Some(socket) = &self.socket {
+        // Where both directions have ended, nothing is left to shut.
+        if let (Some(socket), false) = (&self.socket, self.write_shut && self.read_ended) {
             // It may never have been connected, or be gone.
             let _ = socket.shutdown(Shutdown::Both);
         }

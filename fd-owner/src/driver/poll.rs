@@ -136,10 +136,15 @@ impl RingDriver {
         self.now = Instant::now();
         let all_done = self.pump();
         let limit = if all_done && self.ready.len() == 0 { self.limit(timeout) } else { Some(Duration::ZERO) };
-        let waited = self.wait(limit);
-        self.wake_up();
-        waited?;
-        self.now = Instant::now();
+        // The end of a connection, say, is told before there is anything to submit or to wait for. Never twice in a row: what
+        // is ready may turn out to be nothing to tell, and who does not poll gets on, too.
+        self.entered = !(self.entered && self.ready.len() > 0 && self.ring.has_nothing_to_submit());
+        if self.entered {
+            let waited = self.wait(limit);
+            self.wake_up();
+            waited?;
+            self.now = Instant::now();
+        }
         while let Some(completion) = self.ring.next() {
             self.complete(completion);
         }
