@@ -1,7 +1,7 @@
 //! Ends before, after and in the middle of an exchange.
 
 use std::net::Shutdown;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use arenatls::{Backend as _, Event, State};
 use arenatls_fd_owner::{CloseReason, Config, leaked_rings};
@@ -117,6 +117,21 @@ fn no_event_is_lost_behind_plaintext_that_the_application_took_by_itself() {
             world.until_told(&if clean { Told::PeerClosed(id) } else { Told::Truncated(id) });
         }
     });
+}
+
+#[test]
+fn a_connection_that_closes_before_it_was_told_to_be_writable_is_no_reason_to_be_busy() {
+    let mode = &modes()[3];
+    let wait = Duration::from_millis(100);
+    let Some((mut world, id)) = World::on_ring(mode, Config::default()) else { return };
+    world.driver.close(id).unwrap();
+    // The peer hears the end, and says nothing.
+    assert_eq!(world.peer_sees_the_end(), [Seen::PeerClosed]);
+    (0..5).for_each(|_| world.turn());
+    let begun = Instant::now();
+    assert!(world.driver.poll_event().unwrap().is_none());
+    world.driver.turn(Some(wait)).unwrap();
+    assert!(begun.elapsed() >= wait, "{:?}", begun.elapsed());
 }
 
 #[test]

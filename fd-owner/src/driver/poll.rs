@@ -203,8 +203,9 @@ impl RingDriver {
         let pumped = entry.pump(&mut self.ring);
         let (after, state) = (entry.stage, entry.state());
         let moved = done || before != after || rest != entry.rest;
-        // What is told only behind a file is nothing to poll for before.
-        if entry.pending.writable && !entry.has_file() || entry.pending.file.is_some() {
+        // What is told only behind a file is nothing to poll for before; nor is what nobody is told who closes.
+        let writable = after == Stage::Open && entry.pending.writable && !entry.has_file();
+        if writable || entry.pending.file.is_some() {
             self.ready.add(index);
         }
         match (after, state) {
