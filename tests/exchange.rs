@@ -98,6 +98,7 @@ fn what_is_left_of_an_open_record_is_lent_once_more() {
             for pool in pools() {
                 server = moved(server, pool);
             }
+            assert_eq!(server.unread(), 10 - take);
             // What was read is not handed over, nor the memory that it took.
             let waits = server.backend_mut().pending().unwrap().input.len();
             assert!(waits < 100 - take, "{waits} bytes");

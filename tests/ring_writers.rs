@@ -292,6 +292,7 @@ fn ended(end: impl FnOnce(&Remote, &mut Option<SslStream<TcpStream>>)) -> Option
     assert!(unsealed > 0, "its ring was full");
     while remote.ask(|driver| driver.connections()) > 0 {
         thread::sleep(Duration::from_millis(5));
+        assert!(begun.elapsed() < WATCHDOG, "it is not over");
     }
     assert_eq!(remote.ask(|driver| driver.unsealed_at_end()), unsealed);
     drop((remote, peer));
@@ -316,6 +317,16 @@ fn a_close_wakes_a_writer_that_waits_and_gives_up_at_its_deadline() {
     };
     let Some((why, log)) = ended(close) else { return };
     assert_eq!((why, reasons(&log)), (WriterEnd::Connection(CloseReason::Done), vec![CloseReason::CloseTimeout]));
+}
+
+#[test]
+fn a_detach_gives_up_at_its_deadline_where_the_peer_does_not_take_what_writers_brought() {
+    let detach = |remote: &Remote, _: &mut _| {
+        let id = remote.id;
+        remote.order(move |driver| driver.detach(id).unwrap());
+    };
+    let Some((why, log)) = ended(detach) else { return };
+    assert_eq!((why, reasons(&log)), (WriterEnd::Gone, vec![CloseReason::CloseTimeout]));
 }
 
 #[test]
@@ -351,7 +362,8 @@ fn ending_the_sending_direction_ends_the_writers() {
 #[test]
 fn a_connection_that_leaves_its_driver_takes_along_what_its_writers_had_accepted() {
     let (client_context, server_context) = contexts();
-    let Some((server, remotes)) = start(config(), server_context, 8192, false) else { return };
+    let config = config().close_timeout(WATCHDOG);
+    let Some((server, remotes)) = start(config, server_context, 8192, false) else { return };
     let mut peer = client(server.address, &client_context);
     let remote = next(&remotes);
     let thread = write_until_refused(remote.writer.clone());

@@ -6,21 +6,16 @@ use openssl::ssl::{AlpnError, SslContext, SslContextBuilder, SslMethod, SslVersi
 use crate::args::Args;
 use crate::common::choices;
 use crate::common::failure::Failure;
-use crate::identity::Identity;
+use crate::identity::{self, Identity};
 
 /// The protocols spoken here, as a list of ALPN, best first.
 const ALPN: &[u8] = b"\x08http/1.1\x08http/1.0";
 
-/// The context of every connection. `made` is the identity to present where the command line names none.
-pub(crate) fn build(args: &Args, made: Option<&Identity>) -> Result<SslContext, Failure> {
+/// The context of every connection, and the identity that was made for it if the command line names none.
+pub(crate) fn build(args: &Args) -> Result<(SslContext, Option<Identity>), Failure> {
     let mut builder = prepare().map_err(|cause| choices::refused("set OpenSSL up".into(), &cause))?;
-    if let Some(files) = &args.identity {
-        files.present(&mut builder)?;
-    }
-    if let Some(identity) = made {
-        identity.present(&mut builder)?;
-    }
-    Ok(builder.build())
+    let made = identity::present(args.identity.as_ref(), &mut builder)?;
+    Ok((builder.build(), made))
 }
 
 fn prepare() -> Result<SslContextBuilder, ErrorStack> {

@@ -33,9 +33,9 @@ pub(crate) fn main() -> ExitCode {
 
 /// Returns when one thread fails; the others end with the process.
 fn serve(args: &Args) -> Result<(), Failure> {
-    let made = if args.identity.is_none() { Some(Identity::make()?) } else { None };
+    let (context, made) = context::build(args)?;
     let shared = Shared {
-        context: context::build(args, made.as_ref())?,
+        context,
         options: args.options,
         root: args.root.clone(),
         connections: args.connections,

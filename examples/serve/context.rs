@@ -7,22 +7,17 @@ use openssl::x509::X509Name;
 use crate::args::Args;
 use crate::common::choices;
 use crate::common::failure::Failure;
-use crate::identity::Identity;
+use crate::identity::{self, Identity};
 
-/// The context of every connection. `made` is the identity to present where the command line names none.
-pub(crate) fn build(args: &Args, made: Option<&Identity>) -> Result<SslContext, Failure> {
+/// The context of every connection, and the identity that was made for it if the command line names none.
+pub(crate) fn build(args: &Args) -> Result<(SslContext, Option<Identity>), Failure> {
     let mut builder = prepare(args).map_err(|cause| choices::refused("set OpenSSL up".into(), &cause))?;
-    if let Some(files) = &args.identity {
-        files.present(&mut builder)?;
-    }
-    if let Some(identity) = made {
-        identity.present(&mut builder)?;
-    }
+    let made = identity::present(args.identity.as_ref(), &mut builder)?;
     if let Some(file) = &args.client_ca {
         let required = require_certificate(&mut builder, file);
         required.map_err(|cause| choices::refused(format!("trust the CAs in {file}"), &cause))?;
     }
-    Ok(builder.build())
+    Ok((builder.build(), made))
 }
 
 fn prepare(args: &Args) -> Result<SslContextBuilder, ErrorStack> {

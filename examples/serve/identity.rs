@@ -10,7 +10,7 @@ use openssl::ssl::SslContextBuilder;
 use openssl::x509::X509;
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, KeyUsagePurpose};
 
-use crate::common::choices;
+use crate::common::choices::{self, KeyFiles};
 use crate::common::failure::Failure;
 
 /// What the identity is valid for.
@@ -23,14 +23,23 @@ pub(crate) struct Identity {
     key_der: Vec<u8>,
 }
 
+/// Presents to peers the identity in `files`; without them one that is made, and given back.
+pub(crate) fn present(files: Option<&KeyFiles>, builder: &mut SslContextBuilder) -> Result<Option<Identity>, Failure> {
+    if let Some(files) = files {
+        return files.present(builder).map(|()| None);
+    }
+    let made = Identity::make()?;
+    made.present(builder)?;
+    Ok(Some(made))
+}
+
 impl Identity {
     /// Makes both. Neither key is written anywhere.
-    pub(crate) fn make() -> Result<Identity, Failure> {
+    fn make() -> Result<Identity, Failure> {
         make().map_err(|cause| Failure::Local { doing: "make an identity".into(), cause: cause.into() })
     }
 
-    /// Presents it to peers.
-    pub(crate) fn present(&self, builder: &mut SslContextBuilder) -> Result<(), Failure> {
+    fn present(&self, builder: &mut SslContextBuilder) -> Result<(), Failure> {
         let certificate = X509::from_der(&self.certificate_der).and_then(|cert| builder.set_certificate(&cert));
         let key = PKey::private_key_from_der(&self.key_der).and_then(|key| builder.set_private_key(&key));
         certificate.and(key).map_err(|cause| choices::refused("use the identity just made".into(), &cause))

@@ -53,9 +53,9 @@ fn finish(outcome: Result<(), Failure>) -> ExitCode {
 }
 
 fn serve(args: &Args) -> Result<(), Failure> {
-    let made = if args.identity.is_none() { Some(Identity::make()?) } else { None };
+    let (context, made) = context::build(args)?;
     let shared = Shared {
-        context: context::build(args, made.as_ref())?,
+        context,
         pool: ArenaPool::with_limit(Budget::bytes(PER_CONNECTION), CONNECTIONS),
         options: args.options,
         timeout: args.timeout,

@@ -93,7 +93,7 @@ impl Config {
         self
     }
 
-    /// From `close` to the end, whatever the peer does.
+    /// From `close` to the end, whatever the peer does; and from `detach` until all that writers had brought is sealed.
     #[must_use]
     pub fn close_timeout(mut self, limit: Duration) -> Self {
         self.close_timeout = limit;

@@ -81,7 +81,8 @@ pub enum DriverEvent {
 pub enum CloseReason {
     /// We closed it, and the peer ended its direction, too.
     Done,
-    /// We closed it, and the peer did not end its direction, or did not take what was left to send, in time.
+    /// We closed it, and the peer did not end its direction, or did not take what was left to send, in time. Or it was to be
+    /// [detached](crate::RingDriver::detach), and the peer did not take what writers had brought.
     CloseTimeout,
     /// The handshake was not done in time.
     HandshakeTimeout,

@@ -297,6 +297,11 @@ impl Ring {
         }
     }
 
+    /// Whether the kernel has taken all that was pushed.
+    pub(crate) fn has_nothing_to_submit(&mut self) -> bool {
+        self.uring.submission().is_empty()
+    }
+
     /// Whether there is a completion to take.
     pub(crate) fn has_completions(&mut self) -> bool {
         !self.uring.completion().is_empty()

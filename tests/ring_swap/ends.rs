@@ -1,9 +1,9 @@
 //! Ends before, after and in the middle of an exchange.
 
 use std::net::Shutdown;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use arenatls::{Backend as _, State};
+use arenatls::{Backend as _, Event, State};
 use arenatls_fd_owner::{CloseReason, Config, leaked_rings};
 use arenatls_rig::mode::{for_each_mode, modes, usual_pool};
 use arenatls_rig::pair::Seen;
@@ -90,6 +90,48 @@ fn the_end_of_the_transport_goes_along_to_a_ring() {
             assert!(world.is_empty());
         }
     });
+}
+
+#[test]
+fn no_event_is_lost_behind_plaintext_that_the_application_took_by_itself() {
+    for_each_mode(|mode| {
+        for clean in [true, false] {
+            let Some((mut world, mut conn, mut socket)) = World::with(mode, Config::default()) else { return };
+            world.say(b"taken");
+            if clean {
+                assert!(world.peer.close().unwrap().done().is_some());
+                pump_some(&mut world.peer, &mut world.line, usize::MAX);
+            }
+            world.line.shutdown(Shutdown::Write).unwrap();
+            // So that the end lies behind the plaintext before that is told of.
+            while !conn.backend().input_ended() {
+                pump_some(&mut conn, &mut socket, usize::MAX);
+            }
+            let id = world.adopt(conn, socket);
+            world.until_told(&Told::Plaintext(id));
+            match world.driver.connection(id).unwrap().poll_event() {
+                Ok(Some(Event::Plaintext(bytes))) => assert_eq!(&bytes[..], b"taken"),
+                other => panic!("{other:?}"),
+            }
+            assert!(world.driver.plaintext(id).is_none(), "it was taken");
+            world.until_told(&if clean { Told::PeerClosed(id) } else { Told::Truncated(id) });
+        }
+    });
+}
+
+#[test]
+fn a_connection_that_closes_before_it_was_told_to_be_writable_is_no_reason_to_be_busy() {
+    let mode = &modes()[3];
+    let wait = Duration::from_millis(100);
+    let Some((mut world, id)) = World::on_ring(mode, Config::default()) else { return };
+    world.driver.close(id).unwrap();
+    // The peer hears the end, and says nothing.
+    assert_eq!(world.peer_sees_the_end(), [Seen::PeerClosed]);
+    (0..5).for_each(|_| world.turn());
+    let begun = Instant::now();
+    assert!(world.driver.poll_event().unwrap().is_none());
+    world.driver.turn(Some(wait)).unwrap();
+    assert!(begun.elapsed() >= wait, "{:?}", begun.elapsed());
 }
 
 #[test]

@@ -118,6 +118,8 @@ macro_rules! count_system_calls {
                 epoll_wait(epoll: c_int, events: *mut c_void, most: c_int, timeout: c_int) -> c_int;
                 epoll_pwait(epoll: c_int, events: *mut c_void, most: c_int, timeout: c_int, mask: *const c_void) -> c_int;
                 poll(descriptors: *mut c_void, count: usize, timeout: c_int) -> c_int;
+                shutdown(socket: c_int, how: c_int) -> c_int;
+                close(fd: c_int) -> c_int;
                 sched_yield() -> c_int;
             }
         }

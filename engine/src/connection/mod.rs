@@ -176,6 +176,12 @@ impl<B: Backend> Connection<B> {
         self.want
     }
 
+    /// Plaintext that the next [`poll_event`](Self::poll_event) lends of a record that is open already: told of before, and
+    /// not [consumed](Received::consume) (bytes).
+    pub fn unread(&self) -> usize {
+        if self.state == State::Failed { 0 } else { self.inbound.lent.len }
+    }
+
     /// Why the connection failed, once it has.
     pub fn failure(&self) -> Option<&Error> {
         self.cause.as_ref()

@@ -71,13 +71,16 @@ impl RingDriver {
     /// [`take_detached`](Self::take_detached).
     ///
     /// Writers on other threads learn that the driver is done with it ([`WriterEnd::Gone`](crate::WriterEnd::Gone)); what
-    /// they had accepted is sealed before.
+    /// they had accepted is sealed before. A peer that takes too little of it for all of it to be sealed within
+    /// [`Config::close_timeout`](crate::Config::close_timeout) ends the connection: it is closed with
+    /// [`CloseReason::CloseTimeout`](crate::CloseReason), and the peer sees a truncation. Who wants to wait longer detaches when
+    /// the writers are done.
     ///
     /// From here on [`connection`](Self::connection) is `None`: what would be written could not leave. Before
     /// [`Detached`](crate::DriverEvent::Detached) the driver tells nothing more of it but that sending has failed, or an
     /// end of the peer's that came before what a writer's message waited for. If it fails, that is told as ever instead, and
     /// it is closed. [`abort`](Self::abort) ends it all the same. If it is not taken within
-    /// [`Config::idle_timeout`](crate::Config::idle_timeout), it is closed as any idle connection is.
+    /// [`Config::idle_timeout`](crate::Config::idle_timeout) of that, it is closed as any idle connection is.
     ///
     /// # Errors
     ///
@@ -92,7 +95,7 @@ impl RingDriver {
         entry.conn.as_ref().ok_or(DriverError::Stale)?.is_exchangeable()?;
         entry.shut_writers(WriterEnd::Gone);
         entry.stage = Stage::Detaching;
-        entry.active = Instant::now();
+        entry.closing = Instant::now();
         self.schedule(index);
         self.dirty.add(index);
         Ok(())
@@ -150,16 +153,13 @@ impl Entry {
         }
         self.end_writers(WriterEnd::Gone);
         for kind in [Kind::Recv, Kind::Send] {
-            // A cancellation can miss an operation that is being tried at that moment: then another follows.
-            if *self.op(kind) == Op::Cancelling && self.cancels == 0 {
-                *self.op(kind) = Op::InFlight;
-            }
-            self.cancel(kind, ring)?;
+            self.cancel_until_complete(kind, ring)?;
         }
         if self.cancels == 0 && [self.recv, self.send] == [Op::Idle; 2] {
             self.unregister(ring);
             self.pending.detached = true;
             self.stage = Stage::Detached;
+            self.active = Instant::now();
         }
         Ok(())
     }

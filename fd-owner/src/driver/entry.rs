@@ -25,12 +25,14 @@ use crate::{CloseReason, Config, FileError, FileFailure};
 ///              └─────────────────────── failure, deadline ─────────────────────────┘ deadline, from any before it
 ///
 ///   Open ─ detach ─▶ Detaching ─▶ Detached ─ taken ─▶ Free
-///                        └─────────────┴─ deadline ─▶ Flushing
+///                        │             └─ deadline ─▶ Flushing
+///                        └─ deadline ─▶ Reaping
 /// ```
 ///
 /// Flushing: what is committed leaves, close_notify or the alert last. Lingering: our direction is shut, and what the peer
 /// still sends is read and thrown away, so that no reset destroys what it has not read yet. Reaping: the socket is shut
-/// down, and every operation completes before it is closed. Detaching: every operation is cancelled, and completes.
+/// down, and every operation completes before it is closed. Detaching: what writers brought is sealed, then every operation
+/// is cancelled, and completes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
     Free,
@@ -164,8 +166,8 @@ impl Entry {
             Stage::Connecting => Some(self.born + config.handshake_timeout),
             Stage::Open if !self.handshaken => Some(self.born + config.handshake_timeout),
             Stage::Open => [self.idle_deadline(config), self.rest_deadline(config)].into_iter().flatten().min(),
-            Stage::Detaching | Stage::Detached => self.idle_deadline(config),
-            Stage::Flushing | Stage::Lingering => Some(self.closing + config.close_timeout),
+            Stage::Detached => self.idle_deadline(config),
+            Stage::Detaching | Stage::Flushing | Stage::Lingering => Some(self.closing + config.close_timeout),
             Stage::Free | Stage::Reaping | Stage::Done => None,
         }
     }
@@ -272,7 +274,8 @@ impl Entry {
         self.end_writers(WriterEnd::Connection(self.reason));
         self.end_file(FileFailure::Connection(self.reason));
         self.conn = None;
-        if let Some(socket) = &self.socket {
+        // Where both directions have ended, nothing is left to shut.
+        if let (Some(socket), false) = (&self.socket, self.write_shut && self.read_ended) {
             // It may never have been connected, or be gone.
             let _ = socket.shutdown(Shutdown::Both);
         }
@@ -291,6 +294,15 @@ impl Entry {
             self.cancels += 1;
         }
         Ok(())
+    }
+
+    /// As [`cancel`](Self::cancel), and once more for an operation that is still there when all cancellations are complete: it
+    /// was being tried at that moment, and missed.
+    pub(super) fn cancel_until_complete(&mut self, kind: Kind, ring: &mut Ring) -> Result<(), Full> {
+        if *self.op(kind) == Op::Cancelling && self.cancels == 0 {
+            *self.op(kind) = Op::InFlight;
+        }
+        self.cancel(kind, ring)
     }
 
     pub(super) fn op(&mut self, kind: Kind) -> &mut Op {

@@ -135,6 +135,8 @@ pub struct RingDriver {
     notices: Option<Arc<Notices>>,
     config: Config,
     now: Instant,
+    /// The last turn entered the ring.
+    entered: bool,
     stray: u64,
 }
 
@@ -173,6 +175,7 @@ impl RingDriver {
             notices: None,
             config,
             now,
+            entered: true,
             stray: 0,
         })
     }

@@ -68,18 +68,20 @@ impl RingDriver {
     }
 
     /// The plaintext that [`DriverEvent::Plaintext`] told of, lent where the kernel put the ciphertext. Dropping it consumes
-    /// it all; [`Received::consume`] keeps the rest, and the next poll tells of it again. `None` if there is none, or the
-    /// connection is closing. Until it was called, nothing that lies behind is told.
+    /// it all; [`Received::consume`] keeps the rest, and the next poll tells of it again. `None` if there is none (the
+    /// application may have polled it out of the [`connection`](Self::connection)), or the connection is closing. Until it was
+    /// called, nothing that lies behind is told.
     pub fn plaintext(&mut self, id: ConnectionId) -> Option<Received<'_>> {
         let index = self.find(id)?;
         let entry = &mut self.entries[index as usize];
         if !entry.has_plaintext {
             return None;
         }
-        // What was told of and not consumed, the engine lends again.
         entry.has_plaintext = false;
         self.ready.add(index);
-        match entry.conn.as_mut()?.poll_event() {
+        // What was told of and not consumed, the engine lends again. If the application took it by itself, something else
+        // comes next, which is to be told.
+        match entry.conn.as_mut().filter(|conn| conn.unread() > 0)?.poll_event() {
             Ok(Some(Event::Plaintext(bytes))) => Some(bytes),
             _ => None,
         }
@@ -134,10 +136,15 @@ impl RingDriver {
         self.now = Instant::now();
         let all_done = self.pump();
         let limit = if all_done && self.ready.len() == 0 { self.limit(timeout) } else { Some(Duration::ZERO) };
-        let waited = self.wait(limit);
-        self.wake_up();
-        waited?;
-        self.now = Instant::now();
+        // The end of a connection, say, is told before there is anything to submit or to wait for. Never twice in a row: what
+        // is ready may turn out to be nothing to tell, and who does not poll gets on, too.
+        self.entered = !(self.entered && self.ready.len() > 0 && self.ring.has_nothing_to_submit());
+        if self.entered {
+            let waited = self.wait(limit);
+            self.wake_up();
+            waited?;
+            self.now = Instant::now();
+        }
         while let Some(completion) = self.ring.next() {
             self.complete(completion);
         }
@@ -207,8 +214,9 @@ impl RingDriver {
         let pumped = entry.pump(&mut self.ring);
         let (after, state) = (entry.stage, entry.state());
         let moved = done || before != after || rest != entry.rest;
-        // What is told only behind a file is nothing to poll for before.
-        if entry.pending.writable && !entry.has_file() || entry.pending.file.is_some() {
+        // What is told only behind a file is nothing to poll for before; nor is what nobody is told who closes.
+        let writable = after == Stage::Open && entry.pending.writable && !entry.has_file();
+        if writable || entry.pending.file.is_some() {
             self.ready.add(index);
         }
         match (after, state) {
@@ -264,7 +272,7 @@ impl RingDriver {
                 self.dirty.add(index);
             }
             Stage::Open if entry.handshaken => self.finish(index, CloseReason::IdleTimeout),
-            Stage::Detaching | Stage::Detached => self.finish(index, CloseReason::IdleTimeout),
+            Stage::Detached => self.finish(index, CloseReason::IdleTimeout),
             Stage::Open | Stage::Connecting => self.give_up(index, CloseReason::HandshakeTimeout),
             _ if entry.reason == CloseReason::Done => self.give_up(index, CloseReason::CloseTimeout),
             _ => {

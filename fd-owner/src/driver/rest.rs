@@ -54,13 +54,7 @@ impl Entry {
                 self.rest = Rest::Awake { since: Instant::now() };
                 Ok(())
             }
-            Op::InFlight if !self.watched => self.cancel(Kind::Recv, ring),
-            // It missed a reception that was being tried at that moment.
-            Op::Cancelling if !self.watched && self.cancels == 0 => {
-                self.recv = Op::InFlight;
-                self.cancel(Kind::Recv, ring)
-            }
-            Op::Cancelling if !self.watched => Ok(()),
+            Op::InFlight | Op::Cancelling if !self.watched => self.cancel_until_complete(Kind::Recv, ring),
             _ => {
                 self.unregister(ring);
                 // What waits for the application, or for the peer to read, stays; it is looked at again later.

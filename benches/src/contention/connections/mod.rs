@@ -142,7 +142,7 @@ fn contexts(suite: Suite, parties: &Parties) -> (SslContext, SslContext) {
 fn table(args: &Args) -> Table {
     let about = format!(
         "{} connections over loopback, {} at a time, after {} to warm up. Each is made, shakes hands, carries a byte there \
-         and back, and is closed by both ends. A resumed one offers the session of an earlier one.",
+         and back, and is over when both ends have said close_notify. A resumed one offers the session of an earlier one.",
         args.connecting, args.at_once, args.warm_up
     );
     let columns = vec![
