@@ -235,6 +235,23 @@ fn a_handshake_that_fails_ends_the_file_at_once() {
     }
 }
 
+/// So it is with a writer's message.
+#[test]
+fn close_before_the_handshake_is_done_sends_what_writers_brought() {
+    let limit = Duration::from_secs(10);
+    let read = |mut stream: SslStream<TcpStream>| read_to_end(&mut stream);
+    let Some((mut driver, id, reader)) = start(config().close_timeout(limit), contexts(), None, read) else { return };
+    let mut writer = driver.writer(id, 2000).unwrap();
+    writer.try_write(&pattern(1, 1000)).unwrap();
+    driver.close(id).unwrap();
+    assert!(writer.try_write(b"more").is_err());
+    let (mut log, begun) = (Vec::new(), Instant::now());
+    run_out(&mut driver, &mut nothing, &mut log);
+    assert!(begun.elapsed() < limit / 4, "{:?}: {log:?}", begun.elapsed());
+    assert!(reader.join().unwrap() == pattern(1, 1000), "{log:?}");
+    assert_eq!((writer.unsealed(), driver.unsealed_at_end()), (0, 0));
+}
+
 /// The handshake goes on, too, and the file follows its end at once: nothing else has to happen.
 #[test]
 fn close_before_the_handshake_is_done_sends_the_file_behind_it() {

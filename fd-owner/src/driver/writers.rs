@@ -91,6 +91,10 @@ impl Entry {
             self.end_writers(WriterEnd::SendFailed);
             return true;
         }
+        if !open && !self.handshaken && conn.failure().is_none() && !self.read_ended && desk.has_some() {
+            // It is sent when the handshake is done, if that comes to pass before the deadline.
+            return false;
+        }
         if !conn.state().can_write() {
             // A failure is told by an event, and then to the writers.
             if !(open && conn.failure().is_some()) {

@@ -122,6 +122,12 @@ impl Desk {
         Ok(if busy { Drained::Busy } else { Drained::All })
     }
 
+    /// Whether writers have brought something that was not taken.
+    pub(crate) fn has_some(&mut self) -> bool {
+        self.admit();
+        self.lanes.iter_mut().any(|lane| lane.unsealed() > 0)
+    }
+
     /// Remembers how much writers have brought until now.
     pub(crate) fn mark(&mut self) {
         self.admit();
