@@ -206,7 +206,9 @@ fn abort_at_every_point_brings_every_slot_home() {
         ours.abort(id).unwrap();
         run_out(&mut ours, &mut nothing, &mut log);
         let last = (log.pop(), log.pop());
-        assert!(matches!(last, (Some(Told::Closed(..)), Some(Told::FileFailed(..)))), "{last:?}");
+        // All of it may have gone into sockets that took more than they were told to.
+        let told = matches!(last, (Some(Told::Closed(..)), Some(Told::FileFailed(..) | Told::FileSent(..))));
+        assert!(told && (turns > 2 || !matches!(last.1, Some(Told::FileSent(..)))), "{last:?}");
         assert!(pattern(5, LEN).starts_with(&reader.join().unwrap()));
     }
 }
