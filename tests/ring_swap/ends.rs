@@ -119,6 +119,22 @@ fn no_event_is_lost_behind_plaintext_that_the_application_took_by_itself() {
     });
 }
 
+/// A call of the application's, or a detach that read on for writers, may have met it before the driver's own poll.
+#[test]
+fn a_truncation_that_was_met_on_the_way_is_told_as_one() {
+    for_each_mode(|mode| {
+        let Some((mut world, mut conn, mut socket)) = World::with(mode, Config::default()) else { return };
+        world.line.shutdown(Shutdown::Write).unwrap();
+        while !conn.backend().input_ended() {
+            pump_some(&mut conn, &mut socket, usize::MAX);
+        }
+        let id = world.adopt(conn, socket);
+        assert!(matches!(world.driver.connection(id).unwrap().poll_event(), Ok(Some(Event::Truncated))));
+        world.until_told(&Told::Truncated(id));
+        world.until_told(&Told::Closed(id, CloseReason::Truncated));
+    });
+}
+
 #[test]
 fn a_connection_that_closes_before_it_was_told_to_be_writable_is_no_reason_to_be_busy() {
     let mode = &modes()[3];

@@ -332,7 +332,8 @@ impl Entry {
                 Some(Note::Plaintext)
             }
             Ok(Some(Event::PeerClosed)) => Some(Note::PeerClosed),
-            Ok(Some(Event::Truncated)) => Some(Note::Truncated),
+            // Somebody else may have met it before.
+            Ok(Some(Event::Truncated)) | Err(Error::Truncated) => Some(Note::Truncated),
             Ok(_) => None,
             Err(error) => Some(Note::Failed(error)),
         };
