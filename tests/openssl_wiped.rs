@@ -5,7 +5,7 @@ use arenatls_rig::alloc::{count_openssl, left, look_for};
 use arenatls_rig::contexts;
 use arenatls_rig::forge::{Forged, Secrets};
 use arenatls_rig::mode::{Mode, for_each_mode, identity, usual_pool};
-use arenatls_rig::pair::{Seen, events, feed, write_all};
+use arenatls_rig::pair::{Pair, Seen, events, feed, write_all};
 use arenatls_rig::stock::Stock;
 use openssl::ssl::Ssl;
 
@@ -26,16 +26,22 @@ fn message(mode: &Mode) -> Vec<u8> {
     [&[4, 0, 0, 18][..], &ticket].concat()
 }
 
+/// Two ends that have shaken hands, the secrets of that, and an eye on memory that OpenSSL gives back.
+fn watched(mode: &Mode) -> (Pair, Secrets) {
+    let mut server = contexts::server_builder(identity(), &mode.terms().tickets(0));
+    let secrets = Secrets::watch(&mut server);
+    let (client, server) = (mode.client(), server.build());
+    look_for(MARK);
+    let mut pair = mode.pair_of(&client, &server, usual_pool());
+    pair.handshake();
+    (pair, secrets)
+}
+
 #[test]
 fn data_that_openssl_reads_after_what_is_not_private() {
     count_openssl();
     for_each_mode(|mode| {
-        let mut server = contexts::server_builder(identity(), &mode.terms().tickets(0));
-        let secrets = Secrets::watch(&mut server);
-        let (client, server) = (mode.client(), server.build());
-        look_for(MARK);
-        let mut pair = mode.pair_of(&client, &server, usual_pool());
-        pair.handshake();
+        let (mut pair, secrets) = watched(mode);
         let mut forger = secrets.forger(pair.server.ssl(), Forged::Server, 0);
         let records = [(HANDSHAKE, &message(mode)[..]), (ALERT, &USER_CANCELED), (DATA, MARK)];
         let calls = pair.client.openssl_calls();
@@ -56,12 +62,7 @@ fn data_that_openssl_reads_after_what_is_not_private() {
 fn data_that_openssl_reads_in_the_callers_memory_after_what_is_not_private() {
     count_openssl();
     for_each_mode(|mode| {
-        let mut server = contexts::server_builder(identity(), &mode.terms().tickets(0));
-        let secrets = Secrets::watch(&mut server);
-        let (client, server) = (mode.client(), server.build());
-        look_for(MARK);
-        let mut pair = mode.pair_of(&client, &server, usual_pool());
-        pair.handshake();
+        let (mut pair, secrets) = watched(mode);
         if pair.client.protection().1 != Protection::Engine {
             return;
         }

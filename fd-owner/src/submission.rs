@@ -111,14 +111,14 @@ impl Ring {
             builder.setup_clamp().setup_cqsize(config.completions);
             flags(&mut builder);
             match builder.build(config.entries) {
-                Ok(uring) => return Ok(Ring::of(uring, slab, setup, config.register_after)),
+                Ok(uring) => return Ok(Ring::of(uring, slab, setup, config)),
                 Err(error) => last = error,
             }
         }
         Err(last)
     }
 
-    fn of(uring: IoUring, slab: Rc<Slab>, setup: &'static str, register_after: Option<u32>) -> Ring {
+    fn of(uring: IoUring, slab: Rc<Slab>, setup: &'static str, config: &Config) -> Ring {
         let mut known = Probe::new();
         let asked = uring.submitter().register_probe(&mut known).is_ok();
         // There is no way to ask for either. The hint came in the release of `IORING_OP_SOCKET` (5.19). Receptions that go on
@@ -127,8 +127,8 @@ impl Ring {
         // of 6.15.
         let waits = asked && known.is_supported(opcode::Socket::CODE);
         let goes_on = asked && known.is_supported(opcode::ReadvFixed::CODE);
-        let table =
-            if goes_on { Table::new(u32::try_from(slab.count().home).unwrap_or(u32::MAX)) } else { Table::Refused };
+        let table = if goes_on { Table::new(config.connections) } else { Table::Refused };
+        let register_after = config.register_after;
         Ring { uring, slab, table, register_after, in_flight: 0, sends: 0, receptions: 0, setup, waits }
     }
 

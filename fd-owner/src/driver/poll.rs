@@ -100,6 +100,7 @@ impl RingDriver {
         entry.stage = Stage::Flushing;
         entry.closing = Instant::now();
         entry.shut_writers(WriterEnd::Connection(reason));
+        entry.read_at_end();
         if entry.drain_writers_at_end(&self.ring)
             && let Some(conn) = &mut entry.conn
         {

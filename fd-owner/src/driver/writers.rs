@@ -123,9 +123,9 @@ impl Entry {
         }
     }
 
-    /// The last that writers have brought before close_notify. True once nothing of it is left.
+    /// The last that writers have brought before close_notify, behind a [look](Self::read_at_end) at the peer. True once
+    /// nothing of it is left.
     pub(super) fn drain_writers_at_end(&mut self, ring: &Ring) -> bool {
-        self.read_at_end();
         let done = self.drain_writers(ring);
         if done {
             self.desk = None;
